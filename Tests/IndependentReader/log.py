@@ -163,7 +163,7 @@ def _past(file, frames, keys):
 
 def _is_whole(frames):
     """Whether a commit follows what was written with the file, which a checkpoint follows at once."""
-    return any(frame.ends_commit and frame.group_start > START for frame in frames)
+    return any(frame.ends_commit and frame.group_start > START and frame.type != SUPERSEDED for frame in frames)
 
 
 def _check_anchor(file, keys, log, anchor, failing):

@@ -46,6 +46,19 @@ import TokenVault
         #expect(failure.status == .locked && failure.happened.contains("2 items are not shown"))
     }
 
+    @Test func damagedValuesAreSaidToBeDamaged() {
+        let listing = TokenListing(items: [], hidden: 1, hiddenReasons: [.corrupt: 1])
+        let failure = List.failure(hiding: listing, .unlocked) { $0 == 1 ? "1 value is" : "\($0) values are" }
+        #expect(failure.status == .damaged && failure.happened.contains("1 value is damaged"))
+        #expect(failure.advice.contains("vaultctl verify"))
+    }
+
+    /// Whatever the reason is, the number is right.
+    @Test func aReasonWithoutWordsIsCounted() {
+        let listing = TokenListing(items: [], hidden: 2, hiddenReasons: [.internalError: 2])
+        #expect(List.failure(hiding: listing, .unlocked).happened.contains("2 items are not shown"))
+    }
+
     @Test func whatIsNotFoundMayBeInAnotherService() throws {
         let sandbox = try Sandbox.withVault()
         for command in [["retrieve", "k"], ["delete", "k"], ["info", "k"]] {

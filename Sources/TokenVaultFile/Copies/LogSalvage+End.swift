@@ -5,7 +5,10 @@ extension LogSalvage {
     /// Decides about the end of the log: a commit that a crash cut short is no loss, as it was never
     /// acknowledged.
     mutating func end(_ anchored: AnchorSlot?) throws(TokenStorageError) {
-        let isOfAnchor = anchored.map { epoch == nil || $0.epoch == epoch } ?? false
+        // Where something is lost, the first frame may be another file's.
+        let isOfAnchor =
+            anchored.map { epoch == nil || $0.epoch == epoch || !report.losses.isEmpty || suspect != nil }
+            ?? false
         let seen = isOfAnchor ? anchored?.sequence ?? 0 : 0
         let (failing, cut) = failure()
         let isTorn = if let failing { try isTorn(at: failing) } else { true }
@@ -31,7 +34,7 @@ extension LogSalvage {
         gap = nil
         guard !hasLaterCommit, report.losses.isEmpty else { return }
         let what = "the end of what was written with the file"
-        lose(Loss(range: endOfFrames..<endOfFrames, what: what, isDoubtful: false))
+        lose(Loss(range: endOfFrames..<endOfFrames, what: what, isDoubtful: !hasEachItemOnce))
     }
 
     /// Returns the first damaged place among the frames written last, and the number of records in front of

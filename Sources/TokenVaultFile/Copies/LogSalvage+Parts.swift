@@ -14,8 +14,6 @@ extension LogSalvage {
         var isControl: Bool
         /// The keybag that the record names.
         var keybag: KeybagRecord?
-        /// Whether something is lost in front of it, or was cut short by a crash.
-        var isBehindLoss = false
         /// The commit that ends with the frame.
         var commit: Ancestry.Commit?
 

@@ -25,8 +25,6 @@ struct LogSalvage {
     private(set) var reach = HighWaterMark()
     /// The keybag that the newest record names.
     private(set) var named: KeybagRecord?
-    /// Whether that record stands behind a loss, and may be one of another file of the vault.
-    private(set) var isNamedBehindLoss = false
     /// The commits that were found, and the earlier ones that the file lists.
     private(set) var history = Ancestry()
 
@@ -50,9 +48,15 @@ struct LogSalvage {
     /// The place before which frames may have been replaced or deleted by lost ones.
     var doubtEnd = 0
 
-    init(file: any DiskFile, codec: FrameCodec) {
+    /// Whether the frames that were written with the file are items, each once: it was written without replaced values.
+    private(set) var hasEachItemOnce = false
+    private let keepsNothing: (KeybagRecord) -> Bool
+
+    /// Prepares to read `file`. `keepsNothing` says whether a record names a whole keybag that keeps no replaced values.
+    init(file: any DiskFile, codec: FrameCodec, keepsNothing: @escaping (KeybagRecord) -> Bool) {
         self.file = file
         self.codec = codec
+        self.keepsNothing = keepsNothing
     }
 
     /// Reads the whole file. `anchored` is the last state that this device has seen of the vault.
@@ -85,7 +89,6 @@ struct LogSalvage {
         }
         gap = nil
         var record = record
-        record.isBehindLoss = suspect != nil || !report.losses.isEmpty
         record.keybag = try readControl(frame, isWhole: record.isWhole)
         chain = frame.chain
         endOfFrames = frame.end
@@ -105,8 +108,9 @@ struct LogSalvage {
         let place = gap ?? frame.offset..<frame.offset
         let loss = Loss(
             range: place, what: gap == nil ? "frames are missing" : "bytes that are no frame",
-            // The frames written together with the file are items, each once, and no deletions.
-            isDoubtful: frame.header.groupStart != UInt64(VaultFormat.logStart))
+            // The frames written together with the file are no deletions.
+            isDoubtful: !hasEachItemOnce || groupStart > UInt64(VaultFormat.logStart)
+                || frame.header.groupStart != UInt64(VaultFormat.logStart))
         let mayBeTorn = gap != nil && frame.header.groupStart <= UInt64(place.lowerBound)
         guard suspect != nil || mayBeTorn else {
             // A commit that lost its end: its frames are better than nothing, and the loss is reported.
@@ -145,6 +149,7 @@ struct LogSalvage {
         case .genesis where found == 0 && isNext:
             guard let record = try? GenesisRecord(decoding: payload) else { return nil }
             epoch = record.epoch
+            hasEachItemOnce = keepsNothing(record.keybag)
             return record.keybag
         case .ancestry where found == 1 && isNext && epoch != nil:
             if let past = try? Ancestry(decoding: payload) { history = past }
@@ -171,7 +176,7 @@ struct LogSalvage {
                 hasLaterCommit = true
             }
             if let keybag = record.keybag, keybag.generation > named?.generation ?? 0 {
-                (named, isNamedBehindLoss) = (keybag, record.isBehindLoss)
+                named = keybag
             }
             if let item = record.item { apply(record, to: item) }
             if record.isControl, !record.isWhole {

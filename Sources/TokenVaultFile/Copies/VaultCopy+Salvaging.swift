@@ -49,16 +49,14 @@ extension VaultCopy {
             let opened = file
             try requireInPlace(try onDisk { () throws(SystemFailure) in try opened.attributes().identity })
             let anchor = Anchor(directory: location.state, vault: vault, key: codec.keys.anchor)
-            var salvage = LogSalvage(file: file, codec: codec)
+            var salvage = LogSalvage(file: file, codec: codec) { record in
+                keybags.contains { $0.copy.isNamed(by: record) && $0.keybag.keptValues == 0 }
+            }
             let anchored = try anchor.read(choosing: true)
             try salvage.read(anchored: anchored, progress: progress)
             let keybag = try keybagToSave(keybags, named: salvage.named)
             let items = salvage.takeItems()
             var report = salvage.report
-            // The lost part may be what another device has seen.
-            let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
-            let past = isWhole ? salvage.history : Ancestry()
-            try write(items, keybag, salvage.reach, past, codec, to: place, progress: progress)
             if salvage.named == nil {
                 report.notes.append(
                     "which keybag was in use is lost: the slots are those of the newest copy")
@@ -69,12 +67,15 @@ extension VaultCopy {
                         description:
                             "the keybag in use is damaged: the slots and devices are those of another copy"),
                     at: 0)
-            }
-            if salvage.isNamedBehindLoss {
+            } else if !report.losses.isEmpty {
                 report.notes.append(
-                    "the unlock methods and devices are those of a part behind a loss: look at them with \"vaultctl "
-                        + "slot list\" before others use the new vault")
+                    "a change of the unlock methods or devices may be lost, or another file's: look at them with "
+                        + "\"vaultctl slot list\" before others use the new vault")
             }
+            // The lost part may be what another device has seen.
+            let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
+            let past = isWhole ? salvage.history : Ancestry()
+            try write(items, keybag, salvage.reach, past, codec, to: place, progress: progress)
             if let anchored {
                 if let found = salvage.epoch, found.number < anchored.epoch.number {
                     report.isOlderThanSeen = true

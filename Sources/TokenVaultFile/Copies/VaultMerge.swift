@@ -172,7 +172,13 @@ struct VaultMerge {
         _ anchored: AnchorSlot?, _ reach: HighWaterMark, _ report: MergeReport
     ) throws(TokenStorageError) -> MergeReport {
         try replace(existing, our, anchor, anchored, reach, report) { (file) throws(TokenStorageError) in
-            try onDisk { () throws(SystemFailure) in try their.state.file.copyBytes(to: file) }
+            try onDisk { () throws(SystemFailure) in
+                try their.state.file.copyBytes(to: file)
+                // Deleting works on a full disk: the room for it must not be a hole.
+                let (tail, size) = (their.state.tail, try file.attributes().size)
+                let room = VaultFormat.reserve + VaultFormat.headroom(for: tail)
+                if size > tail { try file.allocate(tail..<min(size, tail + room)) }
+            }
             // A program that synchronises folders takes no lock, and may have written to the copy meanwhile.
             let copied = try CheckedCopy(theirs, file: file, progress: nil)
             defer { copied.wipe() }

@@ -31,7 +31,7 @@ extension VaultSession {
                     listing.items.append(metadata)
                 } else if position == 0, try log.entry(for: item)?.0.generation == entry.generation {
                     throw .damage(at: entry.offset, .item)
-                } else if try log.values(of: item).0.contains(where: { $0.offset == entry.offset }) {
+                } else if try log.values(of: item).0.contains(entry) {
                     // It was not erased meanwhile by a deletion of the item.
                     listing.hide(.corrupt)
                 }

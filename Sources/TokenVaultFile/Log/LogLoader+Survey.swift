@@ -33,7 +33,7 @@ extension LogLoader {
         if let anchored {
             try check(&state, against: anchored, metHead: log.head != nil, stop: stop)
         }
-        try requireWholeBeginning(state)
+        try requireWholeBeginning(state, stop)
         let scanner = LogScanner(file: file, codec: codec, chunk: 64 << 10)
         if stop == .clean, try !scanner.isZeroToEnd(from: state.tail) { stop = .failing(at: state.tail) }
         if case .failing(let place) = stop {
@@ -100,7 +100,10 @@ extension LogLoader {
         }
         let newest = try scanned(last)
         state.chain = newest.chain
-        state.isBeginningWhole = newest.header.groupStart > UInt64(VaultFormat.logStart)
+        state.isBeginningWhole =
+            try log.lastCommit.map { (commit) throws(TokenStorageError) in
+                try scanned(commit).header.groupStart > UInt64(VaultFormat.logStart)
+            } ?? false
         state.tail = last.end
         state.trailer = try scanner.trailer(before: last.end)
         state.sequence = max(state.sequence, log.sequence)
@@ -110,6 +113,16 @@ extension LogLoader {
 }
 
 extension SurveyedLog {
+    /// The last frame that ends a commit; a notice of the file's replacement ends none.
+    fileprivate var lastCommit: SurveyedFrame? {
+        var last: SurveyedFrame?
+        forEachReversed { frame in
+            if frame.endsCommit, frame.type != RecordType.superseded.rawValue { last = frame }
+            return last == nil
+        }
+        return last
+    }
+
     /// The start of the frames behind the last complete commit; `nil` when there are none.
     fileprivate var beginOfIncompleteCommit: Int? {
         var begin: Int?

@@ -117,7 +117,7 @@ struct LogLoader {
         if let anchored {
             try check(&state, against: anchored, metHead: metHead, stop: found.stop)
         }
-        try requireWholeBeginning(state)
+        try requireWholeBeginning(state, found.stop)
         if found.stop == .clean, try !scanner.isZeroToEnd(from: state.tail) {
             found.stop = .failing(at: state.tail)
         }
@@ -126,8 +126,10 @@ struct LogLoader {
 
     /// Throws `corrupt` for a log that ends inside what was written with the file: that is whole before the file gets its
     /// name. Each commit in it is complete, so that nothing else shows what is missing.
-    func requireWholeBeginning(_ state: LogState) throws(TokenStorageError) {
-        guard state.isBeginningWhole else { throw .damage(at: state.tail, .end) }
+    func requireWholeBeginning(_ state: LogState, _ stop: ScanEnd.Stop) throws(TokenStorageError) {
+        guard !state.isBeginningWhole else { return }
+        if case .failing(let place) = stop { throw .damage(at: place, .frame) }
+        throw .damage(at: state.tail, .end)
     }
 
     /// Returns the attributes. Throws `corrupt` when the file is too short for a log.

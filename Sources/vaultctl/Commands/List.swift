@@ -81,6 +81,11 @@ struct List: VaultCommand {
             parts.append(
                 CommandFailure(.locked, "\(items(dark)) not shown while locked", unlocking))
         }
+        if let count = reasons[.corrupt] {
+            parts.append(
+                CommandFailure(
+                    .damaged, "\(items(count)) damaged or tampered with", "\"vaultctl verify\" shows where"))
+        }
         if let count = reasons[.unsupportedFormat] {
             parts.append(CommandFailure(.unavailable, "\(items(count)) a newer program's", "use that one"))
         }
@@ -96,7 +101,8 @@ struct List: VaultCommand {
                     "unlock with the passphrase"))
         }
         var failure =
-            parts.first ?? CommandFailure(.wrongDevice, "\(items(others)) not shown", "list them elsewhere")
+            parts.first
+            ?? CommandFailure(.wrongDevice, "\(items(listing.hidden)) not shown", "list them elsewhere")
         failure.happened = parts.isEmpty ? failure.happened : parts.map(\.happened).joined(separator: ", ")
         return failure
     }
