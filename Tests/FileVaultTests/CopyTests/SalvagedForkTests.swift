@@ -121,14 +121,15 @@ import TokenVaultPlatform
     /// A frame that lists commits counts behind the first frame only, and a first frame only in front of all others.
     @Test(arguments: [0, 1]) func whatAnotherFileListsIsNotTaken(index: Int) throws {
         try fork()
+        let third = TestDevice()
+        try third.receive(other.file)
+        try third.use { _ in }
+        // The compacted file lists what the third device has seen.
         try other.use { _ = try $0.compact() }
         let theirs = other.file
         var offset = VaultFormat.logStart
         for _ in 0..<index { offset += try #require(Frame.length(ofPrefix: theirs, at: offset)) }
         let frame = theirs[offset..<offset + (try #require(Frame.length(ofPrefix: theirs, at: offset)))]
-        let third = TestDevice()
-        try third.receive(theirs)
-        try third.use { _ in }
         var bytes = mine.file
         let end = end(of: bytes)
         // What this device has seen last is cut off, where the first frame of the other file would hide that.
