@@ -31,6 +31,18 @@ check_objects() {
     return $found
 }
 
+# What the objects of our C were compiled with, as the build's description says: weaker checks leave the same symbols.
+check_commands() {
+    local found=0 commands command flag
+    commands=$(grep -E '"-c","[^"]*/Sources/(CLinux|CSecret)/[^"]*\.c"' "$1") || { echo "$1 compiles no C of ours"; return 1; }
+    while read -r command; do
+        for flag in -fstack-protector-strong -D_FORTIFY_SOURCE=2; do
+            grep -qF "\"$flag\"" <<<"$command" || { echo "a file is compiled without $flag: $command"; found=1; }
+        done
+    done <<<"$commands"
+    return $found
+}
+
 if [[ ${1:-} == --self-test ]]; then
     directory=$(mktemp -d)
     trap 'rm -rf "$directory"' EXIT
@@ -56,6 +68,13 @@ C
         compile "${fine[@]}" "$flag"
         if check_objects "$directory/a.o" >/dev/null; then echo "an object compiled with $flag passes"; exit 1; fi
     done
+    planted='args: ["clang","-fstack-protector-strong","-D_FORTIFY_SOURCE=2","-c","/p/Sources/CLinux/a.c"]'
+    echo "$planted" >"$directory/all"
+    check_commands "$directory/all" || { echo "a checking command is refused"; exit 1; }
+    for weaker in "${planted/-strong/}" "${planted/SOURCE=2/SOURCE=1}" 'args: []'; do
+        echo "$weaker" >"$directory/weaker"
+        if check_commands "$directory/weaker" >/dev/null; then echo "a weaker command passes"; exit 1; fi
+    done
     exit
 fi
 
@@ -66,6 +85,7 @@ failed=0
 for program in bin/vaultctl bin/vaultctl-agent libexec/tokenvault/vaultctl-oauth libexec/tokenvault/vaultctl-benchmark; do
     check_program "$scratch/usr/$program" || failed=1
 done
+check_commands .build-release/release.yaml || failed=1
 for module in CLinux CSecret; do
     check_objects .build-release/release/$module.build/*.o || failed=1
 done

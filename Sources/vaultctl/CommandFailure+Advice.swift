@@ -16,6 +16,9 @@ extension CommandFailure {
         where [Errno.permissionDenied, .notDirectory].contains(Errno(rawValue: call.errorNumber)):
             "check --vault, and who may read the file and enter its directories"
         case .noVault, .noDirectory: "\"vaultctl init\" creates the vault; else check --vault and HOME"
+        case .forkedBeyondMemory: advice(for: .forked)
+        case .ancestry(.tooManyLeft):
+            "\"vaultctl merge\" the two files on the device that stored these items"
         case .permission(.everything), .permission(.item), .permission(.passcodeItems), .permission(.storing):
             advice(for: .notPermitted)
         default: nil

@@ -53,6 +53,28 @@ import VaultAgent
         #expect(try home.run("unlock", "--no-input").status == 4)
     }
 
+    @Test func quietStatusSaysWhatTheAgentHolds() throws {
+        #expect(try home.run("status", "--quiet").status == 4)
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        #expect(try home.run("store", "open", "--policy", "after-first-unlock", input: "fake").status == 0)
+        let unlocked = try home.run("status", "--quiet")
+        #expect(unlocked.status == 0 && unlocked.output.isEmpty)
+        #expect(try home.run("lock").status == 0)
+        #expect(try home.run("retrieve", "open").output == "fake")
+        #expect(try home.run("status", "--quiet").status == 4)
+    }
+
+    @Test func aLockThatLocksNothingSaysSo() throws {
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        let other = "\(home.path)/other.vault"
+        #expect(try home.run("init", "--vault", other, "--key-file", home.keyFile).status == 0)
+        let again = try home.run("lock", "--vault", other)
+        #expect(again.status == 0, "\(again.error)")
+        #expect(
+            again.error.contains("the agent does not hold the vault, so nothing was locked"), "\(again.error)"
+        )
+    }
+
     @Test func aPlaceThatIsTooLongIsSaidAtOnce() throws {
         let long = "XDG_RUNTIME_DIR=/tmp/" + String(repeating: "long", count: 100)
         for command in [["retrieve", "k"], ["unlock", "--key-file", home.keyFile], ["lock"]] {

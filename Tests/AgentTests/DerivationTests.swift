@@ -88,5 +88,12 @@ import VaultAgent
         withExtendedLifetime((first, second)) {}
         let whole = DerivationBudget(AgentLimits().derivationLength, patience: .zero, available: { 8 << 30 })
         _ = try whole.take(2 << 30, until: nil)
+        #expect(throws: DerivationBudget.Refusal.self) {
+            _ = try DerivationBudget(AgentLimits().derivationLength, patience: .zero, available: { 8 << 30 })
+                .take(2 << 30 + 1, until: nil)
+        }
+        // An agent asks the system.
+        let (asked, available) = (AgentLimits().availableMemory(), MemoryAllowance.available())
+        #expect((asked == nil) == (available == nil) && asked != .max)
     }
 }

@@ -46,6 +46,24 @@ import TokenVault
         #expect(failure.status == .locked && failure.happened.contains("2 items are not shown"))
     }
 
+    /// Whatever file is refused, the line names the command that settles it.
+    @Test func everyRefusalOfAFileNamesACommand() {
+        let codes: [TokenStorageError.Code] = [.rolledBack, .forked, .unexpectedVault, .duplicateVault]
+        let reasons =
+            TokenStorageError.Reason.Ancestry.allCases.map { TokenStorageError.Reason.ancestry($0) } + [
+                .forkedBeyondMemory(commits: 8_192), .replacedVault(path: "/p"),
+                .vaultIsElsewhere(path: "/p"),
+                .otherVaultExpected(path: "/p"), .copyOfAnotherVault(path: "/p"),
+            ]
+        for code in codes {
+            for reason in [nil] + reasons.map(Optional.init) {
+                let failure = CommandFailure(
+                    TokenStorageError(code, operation: "open", backend: "file", reason: reason))
+                #expect(failure.advice.contains("\"vaultctl "), "\(failure.line)")
+            }
+        }
+    }
+
     @Test func damagedValuesAreSaidToBeDamaged() {
         let listing = TokenListing(items: [], hidden: 1, hiddenReasons: [.corrupt: 1])
         let failure = List.failure(hiding: listing, .unlocked) { $0 == 1 ? "1 value is" : "\($0) values are" }

@@ -163,9 +163,11 @@ import Testing
 
     /// Names are bytes of others' choosing: a terminal must not take them for orders.
     @Test func noNameMakesATerminalDoSomething() throws {
-        let path = "\(sandbox.home)/a\u{1b}[2Jb\u{9b}c\n.vault"
+        let hidden = "\u{202e}\u{200b}\u{e0041}"
+        let path = "\(sandbox.home)/a\u{1b}[2Jb\u{9b}c\n\(hidden).vault"
         #expect(try sandbox.run("init", "--vault", path).status == 0)
-        _ = try sandbox.shell("cp -p \"\(path)\" \"${HOME}/a\u{1b}[2Jb\u{9b}c\n-\u{7f}\u{1b}]0;x.vault\"")
+        _ = try sandbox.shell(
+            "cp -p \"\(path)\" \"${HOME}/a\u{1b}[2Jb\u{9b}c\n\(hidden)-\u{7f}\u{1b}]0;x.vault\"")
         let status = try sandbox.run("status", "--vault", path)
         #expect(status.status == 0 && status.text.contains("is another file of this vault"), "\(status.text)")
         let json = try sandbox.run("status", "--vault", path, "--json")
@@ -176,6 +178,11 @@ import Testing
                 $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value)
             }
             #expect(isPlain, "\(text.debugDescription)")
+        }
+        for text in [status.text, status.error, gone.error, gone.text] {
+            #expect(
+                !text.unicodeScalars.contains { hidden.unicodeScalars.contains($0) },
+                "\(text.debugDescription)")
         }
         #expect(json.text.contains("\\u001b[2J") && json.text.split(separator: "\n").count == 1)
     }

@@ -25,14 +25,21 @@ import Testing
         #expect(try sandbox.run("list", "--passphrase-file", one).status == 0)
     }
 
-    @Test(arguments: [
-        ("\u{feff}fake\n", "byte order mark"), ("f\0a\0k\0e\0\n\0", "UTF-16"), ("\0f\0a\0k\0e\0\n", "UTF-16"),
-    ])
-    func anotherEncodingIsRefused(_ text: String, _ reason: String) throws {
+    @Test(
+        arguments: [
+            (Array("\u{feff}fake\n".utf8), "byte order mark"), (Array("f\0a\0k\0e\0\n\0".utf8), "UTF-16"),
+            (Array("\0f\0a\0k\0e\0\n".utf8), "UTF-16"),
+            ([0xff, 0xfe] + Array("f\0a\0k\0e\0\n\0".utf8), "UTF-16"),
+            ([0xfe, 0xff] + Array("\0f\0a\0k\0e\0\n".utf8), "UTF-16"),
+            // Characters without a zero byte.
+            ([0xff, 0xfe, 0x41, 0x4e, 0x42, 0x4e], "UTF-16"),
+            ([0xfe, 0xff, 0x4e, 0x41, 0x4e, 0x42], "UTF-16"),
+        ] as [([UInt8], String)])
+    func anotherEncodingIsRefused(_ text: [UInt8], _ reason: String) throws {
         let sandbox = try Sandbox()
         let words = "\(sandbox.home)/words"
         let written = try Child.run(
-            program: "/usr/bin/tee", [Array(words.utf8)], environment: [:], input: .bytes(Array(text.utf8)))
+            program: "/usr/bin/tee", [Array(words.utf8)], environment: [:], input: .bytes(text))
         try #require(written.status == 0)
         let refused = try sandbox.run("init", "--passphrase-file", words)
         #expect(refused.status == 1)

@@ -209,6 +209,19 @@ import TokenVaultPlatform
         #expect(access(sandbox.vault, F_OK) != 0)
     }
 
+    @Test func aListKeepsToTheWidthOfTheTerminal() throws {
+        let sandbox = try Sandbox.withVault()
+        _ = try sandbox.run("store", String(repeating: "k", count: 200), input: "x")
+        let arguments = ["list", "--key-file", "\(sandbox.home)/vault.key"]
+        for columns in [60, 100] {
+            let terminal = try PseudoTerminal(sandbox, arguments, columns: UInt16(columns))
+            #expect(try terminal.end() == 0)
+            let lines = terminal.shown.split(whereSeparator: \.isNewline)
+            #expect(lines.count == 2 && lines.allSatisfy { $0.count <= columns }, "\(lines)")
+            #expect(lines.last?.contains("…") ?? false && lines.last?.contains("when-unlocked") ?? false)
+        }
+    }
+
     @Test func aListOnATerminalIsATable() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run(

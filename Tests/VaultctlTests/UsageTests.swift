@@ -236,13 +236,7 @@ import Testing
         #expect(names == known.union(names.contains("help-hidden") ? ["help-hidden"] : []))
     }
 
-    private static let canMount: Bool = {
-        let tried = try? Child.run(
-            program: "/usr/bin/unshare", ["-rm", "/bin/true"].map { Array($0.utf8) }, environment: [:])
-        return tried?.status == 0
-    }()
-
-    @Test(.enabled(if: canMount)) func argumentsArriveWithoutProc() throws {
+    @Test(.enabled(if: Child.canMount)) func argumentsArriveWithoutProc() throws {
         let sandbox = try Sandbox.withVault()
         let stored = try sandbox.shell(
             """

@@ -189,6 +189,11 @@ extension TokenStorageConformance {
                 try await storage.store(token: "y", for: "key", attributes: full)
             }
             try expect(try await storage.retrieve(for: "key"), is: "x", "the item that was there")
+            let longest: TokenAttributes = [long: "x", "a": long]
+            try await storage.store(token: "z", for: "longest", attributes: longest)
+            try expect(
+                try await storage.metadata(for: "longest")?.attributes, is: longest,
+                "names and values of 1,024 bytes")
         },
     ]
 

@@ -47,7 +47,7 @@ struct Compact: VaultCommand {
             json.object { json in
                 json.member("sizeBefore", report.sizeBefore)
                 json.member("sizeAfter", report.sizeAfter)
-                json.member("damagedValues", report.damagedValues)
+                if report.damagedValues > 0 { json.member("damagedValues", report.damagedValues) }
             }
             json.end()
         } else {

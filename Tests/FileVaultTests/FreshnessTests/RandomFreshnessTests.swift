@@ -35,6 +35,13 @@ import TokenVault
             "\(run.refused), \(run.opened), \(run.merged), \(run.left), \(run.ownValues)")
     }
 
+    /// A failure can be repeated: the same seed gives the same steps.
+    @Test func aSeedRepeatsARun() throws {
+        var runs = try [FreshnessRun(seed: 5), FreshnessRun(seed: 5)]
+        for index in runs.indices { for _ in 1...150 { try runs[index].step() } }
+        #expect(runs[0].log.count > 100 && runs[0].log == runs[1].log)
+    }
+
     /// The check of this test: an anchor that knows nothing lets a file through that lacks what was seen.
     @Test func aDeviceWithoutAnAnchorIsCaught() throws {
         var run = try FreshnessRun(seed: 4)
