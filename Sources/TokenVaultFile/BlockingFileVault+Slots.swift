@@ -4,8 +4,8 @@ internal import TokenVaultCrypto
 
 // Unlock methods: changing one rewrites the keybag and no item.
 extension BlockingFileVault {
-    /// The note for those who read slots or devices before the vault was unlocked; `nil` where both copies of the keybag are
-    /// the same.
+    /// The note for a list of slots or devices of a vault that was not unlocked; `nil` where both copies of the keybag are the
+    /// same.
     package var keybagNote: String? {
         let differ = state.withLock { ($0.opened?.keybags.whole.count ?? 1) > 1 }
         guard differ else { return nil }

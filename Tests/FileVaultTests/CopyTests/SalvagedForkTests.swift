@@ -65,7 +65,7 @@ import TokenVaultPlatform
         #expect(try mine.use { try $0.slots().map(\.id) } == [1])
     }
 
-    /// What this device has seen last may be a frame of the other file's number.
+    /// The salvage of the honest file is complete, and this device accepts the new file.
     @Test func aFileThatHasWhatWasSeenIsComplete() throws {
         try fork()
         let honest = mine.file
@@ -98,13 +98,13 @@ import TokenVaultPlatform
         }
     }
 
-    /// Without the record that the torn write hides, the file still is what it was.
+    /// Changes the other device's slots, and returns its file, which ends with the record of that.
     private func keybagRecordOfOther() throws -> [UInt8] {
         try other.use { _ = try $0.addSlot(SimulatedVault.key("second"), scope: .all) }
         return other.file
     }
 
-    /// A keybag record behind a loss may be one of another file: that is reported.
+    /// A keybag record behind a loss may be another file's. The report says so.
     @Test func slotsBehindALossAreReported() throws {
         try fork()
         let record = last(of: try keybagRecordOfOther())
@@ -143,8 +143,8 @@ import TokenVaultPlatform
         #expect(failure { try third.use { _ in } }?.code == .forked)
     }
 
-    /// The keybag in use is gone, and an earlier one stands in both places. The new file lists no commit, not even the one that
-    /// removed the slot.
+    /// An earlier keybag stands in both places of the keybag in use. The new file lists no commit, not even the removal of the
+    /// slot.
     @Test func anEarlierKeybagIsALoss() throws {
         try mine.create()
         try mine.use { vault in

@@ -203,7 +203,7 @@ import TokenVaultPlatform
     }
 
     /// Another device's file, which has all that was stored here, takes the place while an index is written behind a commit.
-    /// It is no fork: nobody has read what follows the commit in the file that went.
+    /// The new file has every acknowledged commit, so it is no fork.
     @Test func anIndexIsNotCountedIntoAFileThatWent() throws {
         try device.create()
         let other = TestDevice()
