@@ -21,9 +21,7 @@ import TokenVaultPlatform
             _ = try vault.compact()
         }
         var bytes = other.file
-        var offset = VaultFormat.logStart
-        for _ in 0..<index { offset += try #require(Frame.length(ofPrefix: bytes, at: offset)) }
-        for place in offset..<bytes.count { bytes[place] = 0 }
+        for place in frames(of: bytes)[index].lowerBound..<bytes.count { bytes[place] = 0 }
         return bytes
     }
 

@@ -11,17 +11,6 @@ import TokenVaultPlatform
 
     init() throws { sandbox = try Sandbox() }
 
-    /// Where each frame lies.
-    private func frames(of bytes: [UInt8]) -> [Range<Int>] {
-        var frames: [Range<Int>] = []
-        var offset = VaultFormat.logStart
-        while let length = Frame.length(ofPrefix: bytes, at: offset) {
-            frames.append(offset..<offset + length)
-            offset += length
-        }
-        return frames
-    }
-
     /// Genesis, checkpoint, then a frame for each of `a` to `e`, `a` once more; `e` was deleted.
     private func bytes() throws -> [UInt8] {
         let vault = try BlockingFileVault.create(

@@ -38,19 +38,9 @@ import TokenVaultPlatform
         return (report, try mine.bytes(of: "out"))
     }
 
-    private func end(of bytes: [UInt8]) -> Int {
-        var offset = VaultFormat.logStart
-        while let length = Frame.length(ofPrefix: bytes, at: offset) { offset += length }
-        return offset
-    }
+    private func end(of bytes: [UInt8]) -> Int { frames(of: bytes).last?.upperBound ?? VaultFormat.logStart }
 
-    private func last(of bytes: [UInt8]) -> ArraySlice<UInt8> {
-        var (offset, last) = (VaultFormat.logStart, VaultFormat.logStart)
-        while let length = Frame.length(ofPrefix: bytes, at: offset) {
-            (last, offset) = (offset, offset + length)
-        }
-        return bytes[last..<offset]
-    }
+    private func last(of bytes: [UInt8]) -> ArraySlice<UInt8> { bytes[frames(of: bytes).last ?? 0..<0] }
 
     /// A whole file beside the known one is salvaged as what it is.
     @Test func aSalvagedForkIsNoDescendant() throws {

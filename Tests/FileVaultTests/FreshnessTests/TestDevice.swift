@@ -125,6 +125,17 @@ struct TestDevice {
     }
 }
 
+/// Returns the places of the frames in the bytes of a vault's file.
+func frames(of bytes: [UInt8]) -> [Range<Int>] {
+    var frames: [Range<Int>] = []
+    var offset = VaultFormat.logStart
+    while let length = Frame.length(ofPrefix: bytes, at: offset) {
+        frames.append(offset..<offset + length)
+        offset += length
+    }
+    return frames
+}
+
 extension BlockingFileVault {
     func store(_ value: String, for key: String) throws {
         _ = try storage(service: SimulatedVault.service).commit([
