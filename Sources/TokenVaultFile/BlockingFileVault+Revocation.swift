@@ -16,6 +16,8 @@ public struct RevocationReport: Sendable {
     /// keys hold for everything written from now on, and ``BlockingFileVault/compact(progress:)`` seals the
     /// rest.
     public var deferredReason: TokenStorageError.Code?
+    /// The number of replaced values that were to be kept, but are damaged: they are gone.
+    public var damagedValues = 0
 }
 
 // A new root key: an old copy of the file and its unlock method open nothing that is written from then on.
@@ -100,11 +102,12 @@ extension BlockingFileVault {
             return change
         }
         let change: RootChange
+        var damagedValues = 0
         do throws(TokenStorageError) {
             change = try prepared()
         } catch {
             guard error.reason == .slots(.keysFull), isResealing else { throw error }
-            try makeRoomForKeys(session)
+            damagedValues = try makeRoomForKeys(session)
             change = try prepared()
         }
         let before = change.before
@@ -132,7 +135,8 @@ extension BlockingFileVault {
         }
         change.wipe()
         if losesPasscode { try session.removeDestroyedItems() }
-        var report = RevocationReport(removed: change.removed, resealed: 0, remaining: 0)
+        var report = RevocationReport(
+            removed: change.removed, resealed: 0, remaining: 0, damagedValues: damagedValues)
         if isResealing { reseal(session, &report, progress: progress) }
         report.remaining = try itemsUnderOlderKeys(session)
         return report
@@ -143,9 +147,10 @@ extension BlockingFileVault {
     ) {
         let before = (try? itemsUnderOlderKeys(session)) ?? 0
         do throws(TokenStorageError) {
-            _ = try session.queue.alone { () throws(TokenStorageError) in
+            let compaction = try session.queue.alone { () throws(TokenStorageError) in
                 try session.log.compact(progress: progress, resealing: session.resealing())
             }
+            report.damagedValues += compaction.damagedValues
             report.resealed = before - (try itemsUnderOlderKeys(session))
             try removeUnusedKeys(session)
         } catch {
@@ -237,15 +242,16 @@ extension BlockingFileVault {
             try renew(droppingFormerRoots: false)
         } catch {
             guard error.reason == .slots(.keysFull) else { throw error }
-            try makeRoomForKeys(session)
+            _ = try makeRoomForKeys(session)
             try renew(droppingFormerRoots: true)
         }
     }
 
     /// Seals the items again that are under earlier keys which are held, and removes the class keys that no item
     /// needs. Each key rotation adds a version of each class, and a device that only stores never removes the
-    /// earlier ones.
-    private func makeRoomForKeys(_ session: VaultSession) throws(TokenStorageError) {
+    /// earlier ones. Returns the number of damaged replaced values, which are gone.
+    private func makeRoomForKeys(_ session: VaultSession) throws(TokenStorageError) -> Int {
+        var damagedValues = 0
         let keybag = try currentKeybag(session)
         let hasEarlier = try session.log.entries().0.contains { _, entry in
             let newest = keybag.newestVersion(of: entry.policy, setTag: entry.setTag) ?? 0
@@ -255,11 +261,12 @@ extension BlockingFileVault {
             return false
         }
         if hasEarlier {
-            _ = try session.queue.alone { () throws(TokenStorageError) in
-                try session.log.compact(progress: nil, resealing: session.resealing())
+            damagedValues = try session.queue.alone { () throws(TokenStorageError) in
+                try session.log.compact(progress: nil, resealing: session.resealing()).damagedValues
             }
         }
         try removeUnusedKeys(session)
+        return damagedValues
     }
 }
 

@@ -64,7 +64,9 @@ extension BlockingFileVault {
             status.note((try? session.log.valuesLeftInCopies()).flatMap { Self.note(onLeftValues: $0) })
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(
-                    "what a crash left behind the log was removed; it is kept in \(location.name).torn")
+                    "what a crash left behind the log was removed; "
+                        + "\(TornTail.name(for: location.name)) keeps it until the next compaction or deletion"
+                )
             }
             return status
         }

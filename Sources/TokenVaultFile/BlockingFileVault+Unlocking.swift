@@ -1,5 +1,6 @@
 internal import Synchronization
 public import TokenVaultCore
+internal import TokenVaultCrypto
 internal import TokenVaultPlatform
 
 // Unlocking: chooses the copy of the keybag, the slot, and the log that both lead to.
@@ -150,8 +151,8 @@ extension BlockingFileVault {
             return (file.file, try file.keybags)
         }
         let front = try KeybagCopies.front(of: opened.file.file)
-        let isSame = front == (try? opened.file.front.get())
-        return (opened.file.file, isSame ? opened.keybags : try KeybagCopies(front: front))
+        let isUnchanged = (try? opened.file.front.get()).map { isSame($0, front) } ?? false
+        return (opened.file.file, isUnchanged ? opened.keybags : try KeybagCopies(front: front))
     }
 
     /// Returns whether `opened` is at the vault's path, and still this user's alone.
@@ -244,7 +245,9 @@ extension BlockingFileVault {
     /// Repairs a copy of the keybag that differs from the other one. A failure does not refuse the unlock.
     private func healIfNeeded(_ session: VaultSession) {
         guard let front = try? KeybagCopies.front(of: session.log.state.withLock { $0.file }),
-            front.prefix(VaultFormat.keybagLength) != front.dropFirst(VaultFormat.keybagLength)
+            !isSame(
+                Array(front.prefix(VaultFormat.keybagLength)),
+                Array(front.dropFirst(VaultFormat.keybagLength)))
         else { return }
         let wasDamaged: Bool?
         do throws(TokenStorageError) {

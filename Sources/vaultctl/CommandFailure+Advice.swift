@@ -15,6 +15,11 @@ extension CommandFailure {
         case .systemCall(let call)
         where [Errno.permissionDenied, .notDirectory].contains(Errno(rawValue: call.errorNumber)):
             "check --vault, and who may read the file and enter its directories"
+        case .damagedCopy:
+            "\"vaultctl verify --vault COPY\" says where, \"vaultctl salvage NEW --vault COPY\" copies out what is whole"
+        case .damaged(.bothKeybags):
+            "\"vaultctl salvage\" can help where the two are damaged in different places; else \"vaultctl restore\" puts a "
+                + "backup in its place"
         case .noVault, .noDirectory: "\"vaultctl init\" creates the vault; else check --vault and HOME"
         case .forkedBeyondMemory: advice(for: .forked)
         case .ancestry(.tooManyLeft):

@@ -31,8 +31,8 @@ import Testing
         #expect(
             stored.status == 0
                 && stored.error
-                    == "vaultctl: note: a session without the root key had chosen the policy after-first-unlock for "
-                    + "important; the new value is under the vault's default, when-unlocked-this-device-only. "
+                    == "vaultctl: note: a session without the root key had chosen the item's policy, "
+                    + "after-first-unlock; the new value is under the vault's default, when-unlocked-this-device-only. "
                     + "--policy chooses another\n",
             "\(stored.error)")
         let now = try sandbox.run("info", "important", "--json").text
@@ -47,7 +47,7 @@ import Testing
     @Test func whoCannotLeaveThePolicyIsToldOfIt() throws {
         let stored = try sandbox.shell(#"printf newer | "$V" store important --key-file limited"#)
         #expect(
-            stored.status == 0 && stored.error.contains("note: important stays under after-first-unlock"),
+            stored.status == 0 && stored.error.contains("note: the item stays under after-first-unlock"),
             "\(stored.error)")
         let chosen = try sandbox.shell(
             #"printf newer | "$V" store important --policy after-first-unlock --key-file limited"#)

@@ -5,7 +5,8 @@ internal import TokenVaultPlatform
 /// Walks along a damaged log and finds the newest whole value of each item.
 ///
 /// The order of commits decides, not the order of places: putting an old frame behind a new one requires no
-/// key, and brings nothing back.
+/// key, and brings no replaced value back. A frame of another file of the vault authenticates as well. So an item that
+/// was found behind a break of the chain counts as doubtful, unless its frame is linked to what this device has seen.
 struct LogSalvage {
     struct Item {
         /// The newest frame of the item, whole or not.
@@ -13,8 +14,10 @@ struct LogSalvage {
         var offset: Int
         var isDeletion: Bool
         var isWhole: Bool
-        /// The newest whole value.
-        var best: IndexEntry?
+        /// The run of the newest frame.
+        var run: Int
+        /// The newest whole value, and its run.
+        var best: (entry: IndexEntry, run: Int)?
     }
 
     let file: any DiskFile
@@ -47,6 +50,12 @@ struct LogSalvage {
     var endOfFrames = VaultFormat.logStart
     /// The place before which frames may have been replaced or deleted by lost ones.
     var doubtEnd = 0
+    /// The number of the run of frames that is read: each break of the chain begins another one.
+    private var run = 0
+    /// The runs that are known to be of this file.
+    private var runs = KnownRuns()
+    /// The losses that leave no doubt as long as the frames around them are this file's.
+    private var gapsOfFirst: [(end: Int, next: Int)] = []
 
     /// Whether the frames that were written with the file are items, each once: it was written without replaced values.
     private(set) var hasEachItemOnce = false
@@ -72,8 +81,10 @@ struct LogSalvage {
                 let isIntact = try contents.isWhole(frame)
                 let isWhole = isIntact ? true : try contents.hasWholeContents(frame)
                 try take(frame, Record(frame, isWhole: isWhole, isIntact: isIntact))
+                if let anchored, frame.chain == anchored.head { runs.ofHead = run }
             }
         }
+        runs.isFirstKnown = epoch != nil && epoch == anchored?.epoch
         try end(anchored)
         if let anchored { reach.include(anchored) }
     }
@@ -82,6 +93,7 @@ struct LogSalvage {
         // The frame was written when all before it was durable: no crash explains the missing frames.
         if let suspect, frame.header.groupStart > UInt64(suspect.offset) { dismissSuspect() }
         if frame.header.previous != chain {
+            run += 1
             noteBreak(before: frame)
         } else if let gap {
             report.bytesSkipped += gap.count
@@ -93,6 +105,7 @@ struct LogSalvage {
         chain = frame.chain
         endOfFrames = frame.end
         record.beginsCommit = pending.isEmpty
+        record.run = run
         pending.append(record)
         guard frame.header.endsCommit else { return }
         // All frames before a group were durable when the group was written.
@@ -110,7 +123,8 @@ struct LogSalvage {
             range: place, what: gap == nil ? "frames are missing" : "bytes that are no frame",
             // The frames written together with the file are no deletions.
             isDoubtful: !hasEachItemOnce || groupStart > UInt64(VaultFormat.logStart)
-                || frame.header.groupStart != UInt64(VaultFormat.logStart))
+                || frame.header.groupStart != UInt64(VaultFormat.logStart),
+            next: run)
         let mayBeTorn = gap != nil && frame.header.groupStart <= UInt64(place.lowerBound)
         guard suspect != nil || mayBeTorn else {
             // A commit that lost its end: its frames are better than nothing, and the loss is reported.
@@ -196,15 +210,16 @@ struct LogSalvage {
     private mutating func apply(_ record: Record, to name: ItemIdentifier) {
         let entry = record.entry
         var item =
-            items[name] ?? Item(generation: 0, offset: 0, isDeletion: false, isWhole: false, best: nil)
+            items[name] ?? Item(generation: 0, offset: 0, isDeletion: false, isWhole: false, run: 0)
         if entry.generation >= item.generation {
             item.generation = entry.generation
             item.offset = entry.offset
             item.isDeletion = record.isDeletion
             item.isWhole = record.isWhole
+            item.run = record.run
         }
-        if !record.isDeletion, record.isWhole, entry.generation >= item.best?.generation ?? 0 {
-            item.best = entry
+        if !record.isDeletion, record.isWhole, entry.generation >= item.best?.entry.generation ?? 0 {
+            item.best = (entry, record.run)
         }
         items[name] = item
     }
@@ -215,24 +230,47 @@ struct LogSalvage {
                 offset: loss.range.lowerBound, length: loss.range.count, description: loss.what))
         report.bytesSkipped += loss.range.count
         if loss.isDoubtful { doubtEnd = max(doubtEnd, loss.range.upperBound) }
+        guard let next = loss.next else { return }
+        runs.areAllKnown = false
+        gapsOfFirst.append((loss.range.upperBound, next))
     }
 
-    /// Returns the items to save, in the order of their places.
-    mutating func takeItems() -> [(ItemIdentifier, IndexEntry)] {
+    /// Returns the items to save, in the order of their places. Leaves out those that `isOpened` has no keys for.
+    mutating func takeItems(
+        where isOpened: (IndexEntry) -> Bool
+    ) -> [(ItemIdentifier, IndexEntry)] {
+        for gap in gapsOfFirst where !runs.contain(0) || !runs.contain(gap.next) {
+            doubtEnd = max(doubtEnd, gap.end)
+        }
         var saved: [(ItemIdentifier, IndexEntry)] = []
-        for (name, item) in items where !item.isDeletion {
+        var withoutKeys = 0
+        for (name, item) in items {
+            if item.isDeletion {
+                // The deletion may be another file's.
+                if item.best != nil, !runs.contain(item.run) { report.itemsLost += 1 }
+                continue
+            }
             if !item.isWhole {
                 report.losses.append(
                     SalvageReport.Loss(offset: item.offset, length: 0, description: "a damaged item"))
             }
-            guard let best = item.best else {
+            guard let best = item.best, isOpened(best.entry) else {
                 report.itemsLost += 1
+                if item.best != nil { withoutKeys += 1 }
                 continue
             }
-            if !item.isWhole || best.offset < doubtEnd { report.mayBeOlder += 1 }
-            saved.append((name, best))
+            if !item.isWhole || best.entry.offset < doubtEnd || !runs.contain(best.run) {
+                report.mayBeOlder += 1
+            }
+            saved.append((name, best.entry))
         }
         items = [:]
+        if withoutKeys > 0 {
+            report.losses.append(
+                SalvageReport.Loss(
+                    offset: 0, length: 0,
+                    description: "items are sealed under keys that the slots do not lead to: \(withoutKeys)"))
+        }
         report.items = saved.count
         report.losses.sort { $0.offset < $1.offset }
         return saved.sorted { $0.1.offset < $1.1.offset }

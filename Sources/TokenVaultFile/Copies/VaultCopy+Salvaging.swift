@@ -9,8 +9,8 @@ extension VaultCopy {
     ///
     /// Frames are searched for at every place behind damage, and only frames that authenticate count. Of each
     /// item the newest whole value is saved, still sealed, so that items of other devices and classes are
-    /// saved too. Deleted items stay deleted. Where a deletion or a newer value may be lost,
-    /// ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
+    /// saved too. Deleted items stay deleted. Where a deletion or a newer value may be lost, or the value may be that of an
+    /// earlier file, ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
     /// ``restore(to:progress:)``.
     ///
     /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets
@@ -55,8 +55,10 @@ extension VaultCopy {
             let anchored = try anchor.read(choosing: true)
             try salvage.read(anchored: anchored, progress: progress)
             let keybag = try keybagToSave(keybags, named: salvage.named)
-            let items = salvage.takeItems()
+            let classes = KeybagClasses(keybag.keybag)
+            let items = salvage.takeItems { classes.mayOpen($0) }
             var report = salvage.report
+            report.notes += try noteOfAnotherVault()
             if salvage.named == nil {
                 report.notes.append(
                     "which keybag was in use is lost: the slots are those of the newest copy")
@@ -91,7 +93,12 @@ extension VaultCopy {
                         "what this device has seen last of the vault is not in this file: it was written beside it, or "
                             + "lacks its end")
                 }
-                if keybag.keybag.generation < anchored.keybagGeneration {
+                if !anchored.mayBeFollowed(by: keybag.ring.facts.succession) {
+                    report.isOlderThanSeen = true
+                    report.notes.append(
+                        "the keys do not come from those that this device knows: an unlock method that was revoked may have "
+                            + "written this file, and opens the new vault")
+                } else if keybag.keybag.generation < anchored.keybagGeneration {
                     report.isOlderThanSeen = true
                     report.notes.append(
                         "the unlock methods and devices are older than what this device has seen: what was changed or "
@@ -99,6 +106,17 @@ extension VaultCopy {
                 }
             }
             return report
+        }
+    }
+
+    /// Returns a note when this device remembers another vault at the path of the file.
+    private func noteOfAnotherVault() throws(TokenStorageError) -> [String] {
+        do throws(TokenStorageError) {
+            try VaultPlaces.requireExpected(vault, at: location, knownTo: location.state)
+            return []
+        } catch {
+            guard error.code == .unexpectedVault else { throw error }
+            return ["this is not the vault that this device remembers at this path"]
         }
     }
 

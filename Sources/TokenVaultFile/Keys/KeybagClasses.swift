@@ -29,6 +29,13 @@ struct KeybagClasses {
             && keys[KeyRing.ClassName(of: entry)] == nil
     }
 
+    /// Returns whether the keybag leads to the keys of an item, as far as they must be there: not those of a device or of a
+    /// last passphrase, which may have been destroyed, and not those of a policy that only a newer program knows.
+    func mayOpen(_ entry: IndexEntry) -> Bool {
+        guard let policy = AccessPolicy(number: entry.policy), !policy.isThisDeviceOnly else { return true }
+        return keys[KeyRing.ClassName(of: entry)] != nil
+    }
+
     /// Returns whether this keybag and `other` have the same key under a name. The wrapped bytes tell, for a name may
     /// have been given twice, on two branches. With `hasSameRoot`, the two keybags are under the same roots: a set
     /// that its device has not renewed since a key rotation then has the same keys as the renewed one.

@@ -14,6 +14,9 @@ struct TornTail {
     /// The most bytes that are kept for the user to look at: a remainder that a crash left is seldom longer.
     private static let mostKept = 64 << 20
 
+    /// Returns the name of the file beside the vault that keeps the bytes.
+    static func name(for vault: String) -> String { vault + ".torn" }
+
     /// Replaces the remainder by zeros, and keeps its bytes in a file beside the vault; returns false when it
     /// is all zeros already. Holes in the file stay holes.
     func cut(keepingIn location: VaultLocation) throws(TokenStorageError) -> Bool {
@@ -47,7 +50,7 @@ struct TornTail {
     /// Keeps the bytes for the user to look at, without the zeros between them. The vault does not need them, so a failure
     /// does no harm.
     private func keepAside(_ chunks: [Int], _ location: VaultLocation) {
-        let name = location.name + ".torn"
+        let name = Self.name(for: location.name)
         try? location.directory.remove(name)
         guard let aside = try? location.directory.open(name, .create) else { return }
         for position in chunks.prefix(Self.mostKept / Self.chunk) {

@@ -167,7 +167,7 @@ extension VaultLog {
             state.seen = expected
             try advanceAnchor(&state)
         }
-        try? directory.remove(location.name + ".torn")
+        try? directory.remove(TornTail.name(for: location.name))
         return damaged
     }
 

@@ -9,8 +9,10 @@ extension VaultLog {
     /// durable by now, so that no failure here may deny it.
     func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
         guard !deleted.isEmpty else { return }
-        // A crash's remainder of a move to a new file has the values as well.
-        try? location.directory.remove(Self.temporaryName(for: location.name))
+        // What a crash left of a move to a new file or of a write may have the values as well.
+        for name in [Self.temporaryName(for: location.name), TornTail.name(for: location.name)] {
+            try? location.directory.remove(name)
+        }
         let (file, size) = state.withLock { ($0.file, $0.tail) }
         if size < VaultFormat.compactionFloor {
             do throws(TokenStorageError) {

@@ -40,7 +40,7 @@ struct KeybagCopies: Sendable {
         let first = Self.copy(Array(front.prefix(half)))
         let second = Array(front.dropFirst(half).prefix(half))
         // Both copies are the same, except between the steps of a change and after damage.
-        copies = [first, second == first.bytes ? first : Self.copy(second)]
+        copies = [first, isSame(second, first.bytes) ? first : Self.copy(second)]
         guard whole.isEmpty else { return }
         let failures = copies.compactMap { copy -> FormatError? in
             if case .failure(let error) = copy.keybag { return error }
@@ -66,7 +66,7 @@ struct KeybagCopies: Sendable {
         var result: [KeybagCopy] = []
         for (index, copy) in copies.enumerated() {
             guard case .success(let keybag) = copy.keybag,
-                !result.contains(where: { $0.bytes == copy.bytes })
+                !result.contains(where: { isSame($0.bytes, copy.bytes) })
             else { continue }
             result.append(KeybagCopy(index: index, bytes: copy.bytes, keybag: keybag))
         }

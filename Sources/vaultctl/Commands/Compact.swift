@@ -37,11 +37,7 @@ struct Compact: VaultCommand {
             try vault.compact { done, total in console.progress.show("Compacting", done, of: total) }
         }
         console.progress.clear()
-        if report.damagedValues > 0 {
-            console.note(
-                "\(counted(report.damagedValues, "earlier value")) did not move: what was stored is damaged or tampered with"
-            )
-        }
+        console.noteDamagedValues(report.damagedValues)
         if format.json {
             var json = JSONWriter(console.output)
             json.object { json in
@@ -54,5 +50,13 @@ struct Compact: VaultCommand {
             console.output.line("\(report.sizeBefore) bytes before, \(report.sizeAfter) after")
         }
         return .done
+    }
+}
+
+extension Console {
+    /// Prints a note that a compaction could not keep `count` replaced values.
+    func noteDamagedValues(_ count: Int) {
+        guard count > 0 else { return }
+        note("\(counted(count, "earlier value")) did not move: what was stored is damaged or tampered with")
     }
 }

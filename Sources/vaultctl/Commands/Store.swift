@@ -139,7 +139,7 @@ struct Store: VaultCommand {
         // The item is stored, so a failure to read its metadata is no failure of the command.
         guard let item = try? storage.metadata(for: key), item.isPolicyFromLimitedSession else { return }
         console.note(
-            "\(key.name) stays under \(item.policy.rawValue), which a session without the root key chose: it can be read "
+            "the item stays under \(item.policy.rawValue), which a session without the root key chose: it can be read "
                 + "while the vault is locked. Unlock the vault and store it again, or choose with --policy")
     }
 
@@ -180,7 +180,7 @@ extension Console {
     /// Prints a note that an item's policy was not kept.
     func notePolicyReset(_ reset: PolicyReset) {
         note(
-            "a session without the root key had chosen the policy \(reset.from.rawValue) for \(reset.key.name); "
+            "a session without the root key had chosen the item's policy, \(reset.from.rawValue); "
                 + "the new value is under the vault's default, \(reset.to.rawValue). --policy chooses another"
         )
     }

@@ -108,6 +108,7 @@ struct RevocationOptions: ParsableArguments {
         }
         console.progress.clear()
         for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
+        console.noteDamagedValues(report.damagedValues)
         if let reason = report.deferredReason {
             console.note(
                 "what was written before is still under the old keys (\(reason.summary)): run \"vaultctl compact\""

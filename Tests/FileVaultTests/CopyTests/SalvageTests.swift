@@ -207,6 +207,17 @@ import TokenVaultPlatform
         #expect(try salvage(old, keepingAnchor: false).0.isComplete)
     }
 
+    /// The file of another vault is at the path. The report says so, since nothing else of it is wrong.
+    @Test func anotherVaultAtThePathIsNamed() throws {
+        try sandbox.made().close()
+        let elsewhere = try Sandbox()
+        try elsewhere.made().close()
+        #expect(try sandbox.copy(nil).salvage(to: sandbox.path(of: "first.vault")).notes.isEmpty)
+        try sandbox.write(try elsewhere.bytes())
+        let report = try sandbox.copy(nil).salvage(to: sandbox.path(of: "out.vault"))
+        #expect(report.notes == ["this is not the vault that this device remembers at this path"])
+    }
+
     /// A new life of the log is nothing for who may open a part of the vault.
     @Test func itTakesWhatOpensEverything() throws {
         let vault = try BlockingFileVault.create(

@@ -93,6 +93,25 @@ import TokenVaultPlatform
         #expect(read.count.withLock { $0 } < 128 << 20)
     }
 
+    /// What was kept of a write that a crash cut short may have the value that is deleted.
+    @Test func aDeletionRemovesTheKeptTail() throws {
+        let sandbox = try Sandbox()
+        let vault = try sandbox.made()
+        // Large, so that deleting appends rather than compacts.
+        try vault.storage(service: "s").store(Secret([UInt8](repeating: 1, count: 1 << 20)), for: "large")
+        vault.close()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let bytes = try sandbox.bytes()
+        let end = try #require(frames(of: bytes).last).upperBound
+        try directory.open("test.vault", .readWrite).write([UInt8](repeating: 0xa5, count: 40), at: end)
+        let storage = try sandbox.opened().storage(service: "s")
+        try storage.store(token: "fake late", for: "late")
+        #expect(try directory.names().contains("test.vault.torn"))
+        #expect(try storage.delete(for: "late"))
+        #expect(try !directory.names().contains("test.vault.torn"))
+        #expect(try sandbox.bytes().count > 1 << 20)
+    }
+
     /// The size of a file may be any number.
     @Test func theLongestFileIsSearched() throws {
         let sandbox = try Sandbox()

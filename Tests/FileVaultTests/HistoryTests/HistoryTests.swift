@@ -113,6 +113,19 @@ import FoundationEssentials
         #expect(try vault.verify().isClean)
     }
 
+    /// A key rotation moves the kept values, and says how many of them are lost.
+    @Test func aKeyRotationCountsDamagedValues() throws {
+        _ = try store(["a", "b", "c"])
+        try vault.keepReplacedValues(10)
+        let log = try vault.session().log
+        let (values, _) = try log.values(of: try log.codec.item(service: "s", key: "k"))
+        let range = values[1].contentRange
+        try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite).write(
+            [UInt8](repeating: 1, count: range.count), at: range.lowerBound)
+        #expect(try vault.rotateKeys(keeping: [keyFile]).damagedValues == 1)
+        #expect(try vault.rotateKeys(keeping: [keyFile]).damagedValues == 0)
+    }
+
     /// Only a deletion erases values. Zeros in the place of one are damage, and are reported.
     @Test func anErasedValueIsNotForgotten() throws {
         _ = try store(["a", "b", "c"])
