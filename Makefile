@@ -9,14 +9,16 @@ STRIP ?= strip
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew. What `build` and `test` use
 # is what a bare `swift build` and `swift test` use.
-# What `test-optimized` uses is optimized: the tests of crashes and tampering look at so many states that it saves most of their time.
+# `test-optimized` has the modules optimized whose tests look at so many states of a file that it saves most of their time:
+# `optimized` in Package.swift says which. The other modules build as fast as for debugging.
 # The trait is on there: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is for those
 # who build all of them.
 # The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.
-whole := --scratch-path .build-all --traits OAuth -Xswiftc -O
+optimized := TOKENVAULT_OPTIMIZED=1
+whole := --scratch-path .build-all --traits OAuth
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 usual_tests = TOKENVAULT_TESTS=usual LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest
-all_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
+all_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 $(optimized) Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.
@@ -68,9 +70,9 @@ build: ## Build everything but OAuth with its tests, for debugging
 	@Scripts/setup
 	swift build --build-tests
 
-build-all: ## Build everything with its tests and OAuth, optimized
+build-all: ## Build everything with its tests and OAuth, optimized where that saves time
 	@Scripts/setup
-	swift build $(whole) --build-tests
+	$(optimized) swift build $(whole) --build-tests
 
 release: $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp ## Build vaultctl and its programs, for `install`
 
@@ -139,7 +141,7 @@ keyring-limits: build-all ## Hold the keyring on the disk against the check of t
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)
-	swift build $(whole) --product CrashWriter
+	$(optimized) swift build $(whole) --product CrashWriter
 	.build-all/debug/CrashWriter $(or $(ROUNDS),2000)
 
 fuzz: release ## Fuzz the parsers of the vault's format and the agent's protocol for a minute each; SECONDS_TO_RUN=600 for longer

@@ -15,6 +15,12 @@ let settings: [SwiftSetting] = [
 /// Rooms that may not touch memory by hand: the compiler reports every unsafe use in them.
 let safeSettings = settings + [.strictMemorySafety()]
 
+/// The modules whose tests look at so many states of a file that optimization saves most of their time. The other modules gain
+/// less from it than it takes to build them. SwiftPM refuses a dependency with such a flag, so the flag is there only for builds
+/// that ask for it by the environment, as the Makefile does.
+let optimized: [SwiftSetting] =
+    Context.environment["TOKENVAULT_OPTIMIZED"] == nil ? [] : [.unsafeFlags(["-O"])]
+
 /// Our own C looks at the lengths of buffers, which takes an optimized build.
 let checkedC: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
 
@@ -83,7 +89,7 @@ let package = Package(
         .target(
             name: "TokenVaultCrypto",
             dependencies: ["CSodium", "TokenVaultPlatform"],
-            swiftSettings: settings
+            swiftSettings: settings + optimized
         ),
         .target(
             name: "TokenVaultPlatform",
@@ -91,7 +97,7 @@ let package = Package(
                 "CLinux",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: settings + optimized
         ),
         // What all storages share: the words, errors and rules, the memory backend, moving items, choosing a storage.
         .target(
@@ -101,7 +107,7 @@ let package = Package(
                 "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: safeSettings
+            swiftSettings: safeSettings + optimized
         ),
         .target(
             name: "TokenVaultFile",
@@ -111,7 +117,7 @@ let package = Package(
                 "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: safeSettings
+            swiftSettings: safeSettings + optimized
         ),
         .target(
             name: "TokenVaultDesktop",
@@ -308,7 +314,7 @@ let package = Package(
                 "TokenVault", "TokenVaultCore", "TokenVaultFile", "TokenVaultPlatform", "TokenVaultCrypto",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: settings + optimized
         ),
         .testTarget(
             name: "AgentTests",
