@@ -143,6 +143,21 @@ struct LatePlaceTests {
         _ = try person.run(["agent", "--stop"], with: inSnap)
     }
 
+    /// A shell that `su` started names the directory of the user before. The agent of this user is in its own place.
+    @Test(arguments: [["lock"], ["lock", "--all"], ["agent", "--stop"]])
+    func theDirectoryOfAnotherUserHidesNoAgent(_ words: [String]) throws {
+        defer { removeRuntime() }
+        let others = "/run/user/before-\(person.user)"
+        try #require(mkdir(others, 0o700) == 0 && chown(others, Person.nobody, Person.nobody) == 0)
+        defer { _ = try? Program.run("/bin/rm", ["-rf", others]) }
+        let outcome = try person.run(words, with: ["XDG_RUNTIME_DIR=\(others)"])
+        let state = try person.run("status", "--json").output
+        #expect(state.contains(#""agent":\#(words[0] == "lock")"#), "\(outcome.error) \(state)")
+        if words[0] == "lock" {
+            #expect(!state.contains(#""state":"unlocked""#), "\(outcome.error) \(state)")
+        }
+    }
+
     /// The agent still runs in a directory that its user has opened to others. The commands report the mode.
     @Test(arguments: [["lock"], ["lock", "--all"], ["agent", "--stop"]])
     func aDirectoryThatWasOpenedIsNotPassedOver(_ words: [String]) throws {

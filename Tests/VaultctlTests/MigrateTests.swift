@@ -64,6 +64,18 @@ import TokenVault
         #expect(try sandbox.run("list", "--vault", old).text.isEmpty)
     }
 
+    /// A row has the names as `list` does: what turns the direction of writing, or is not shown, is a question mark.
+    @Test func aRowControlsNothing() throws {
+        let key = "a\u{202e}b\u{200b}c\u{1b}d"
+        for vault in [old, sandbox.vault] {
+            let stored = try sandbox.run(
+                "store", key, "--vault", vault, "--service", "s\u{2066}", input: "fake of \(vault)")
+            try #require(stored.status == 0, "\(stored.error)")
+        }
+        let failed = try migrate("--service", "s\u{2066}")
+        #expect(failed.text.hasPrefix("s?\ta?b?c\\u{1b}d\tsomething else"), "\(failed.text) \(failed.error)")
+    }
+
     @Test func whatCannotBeKeptStaysUnlessItIsMapped() throws {
         // A passphrase alone gives the policy that needs one; the destination has none.
         let words = try sandbox.file("words", "fake words\n")

@@ -1,7 +1,12 @@
+import OAuthWire
 import TestLanes
 import Testing
 
 @testable import vaultctl
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#endif
 
 /// Keys, services and attributes of any characters, on the command line.
 @Suite(.tags(.programs), .from(.usual)) struct NameTests {
@@ -21,6 +26,24 @@ import Testing
         #expect(try sandbox.run("rename", name, "other", "--service", name).status == 0)
         #expect(try sandbox.run("list", "--all-services").text == PrintedName.line(name) + "\tother\n")
         #expect(try sandbox.run("delete", "other", "--service", name).status == 0)
+    }
+
+    /// The name and the issuer of a profile come from a vault that others may write.
+    @Test func aProfileControlsNothing() throws {
+        let profile = LoginProfile(
+            issuer: "https://id.example.com/\u{202e}a\u{200b}", metadata: "{}", clientID: "fake",
+            authentication: .none, clientSecret: nil, scopes: [], redirectPort: 0)
+        for (name, content) in [
+            ("a\u{2066}b", String(decoding: try JSONEncoder().encode(profile), as: UTF8.self)),
+            ("c\u{202e}d", "{}"),
+        ] {
+            let stored = try sandbox.run(
+                "store", ProfileStore.profiles + name, "--service", ProfileStore.service, input: content)
+            try #require(stored.status == 0, "\(stored.error)")
+        }
+        let profiles = try sandbox.run("profiles")
+        #expect(profiles.text == "a?b\tsigned-out\thttps://id.example.com/?a?\n", "\(profiles.text)")
+        #expect(profiles.error.hasPrefix("vaultctl: note: c?d is no profile"), "\(profiles.error)")
     }
 
     @Test func namesAreEscaped() throws {

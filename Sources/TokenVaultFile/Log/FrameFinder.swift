@@ -87,6 +87,10 @@ struct FrameFinder {
                 guard let bytes = try scanner.firstNonZero(from: position) else { return nil }
                 position = max(position, bytes - bytes % 8)
             }
+            if position.isMultiple(of: Self.stretch), try isBlank(from: position) {
+                position += Self.stretch
+                continue
+            }
             if position.isMultiple(of: 8) {
                 if let frame = try frame(at: position) { return frame }
             } else if try scanner.fill(position, Frame.prefixLength),
@@ -98,6 +102,16 @@ struct FrameFinder {
             position += 1
         }
         return nil
+    }
+
+    /// The bytes that are passed over at once where they are zeros.
+    private static let stretch = 512
+
+    /// Returns whether no frame begins in the ``stretch`` of bytes from `offset` on: they are zeros, and so is what a
+    /// header that begins there would have behind them.
+    private mutating func isBlank(from offset: Int) throws(TokenStorageError) -> Bool {
+        let count = Self.stretch + Frame.contentOffset
+        return try scanner.fill(offset, count) && scanner.isZero(offset, count)
     }
 
     private mutating func frameIgnoringPrefix(at offset: Int) throws(TokenStorageError) -> ScannedFrame? {

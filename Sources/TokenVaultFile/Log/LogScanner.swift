@@ -205,6 +205,12 @@ struct LogScanner {
         return Array(window[offset - windowStart..<offset - windowStart + count])
     }
 
+    /// Returns whether the window has `count` bytes at `offset`, and all are zeros.
+    func isZero(_ offset: Int, _ count: Int) -> Bool {
+        let start = offset - windowStart
+        return start >= 0 && start + count <= window.count && isAllZero(window, in: start..<start + count)
+    }
+
     /// Returns whether nothing but zeros follows `offset`.
     func isZeroToEnd(from offset: Int) throws(TokenStorageError) -> Bool {
         try firstNonZero(from: offset) == nil

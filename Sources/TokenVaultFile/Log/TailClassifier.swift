@@ -71,8 +71,9 @@ struct TailClassifier {
         }
     }
 
-    /// The bytes to look at at a time: a file may be of any size, whatever is in it.
-    private static let window = 1 << 20
+    /// The bytes to look at at a time: the stretch that ``LogScanner/firstNonZero(from:)`` finds. A file may be of any size, and
+    /// have single bytes far apart.
+    private static let window = 64 << 10
 
     /// Returns whether the file ends inside the first `extent` bytes, some sector's share of them is all
     /// zeros, or the last 16 are. A write that came to an end early is cut at any byte. A share is at least

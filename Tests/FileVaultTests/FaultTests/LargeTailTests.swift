@@ -24,18 +24,23 @@ import TokenVaultPlatform
         return try #require(Int(told.dropLast()), "\(told)")
     }
 
+    /// The place of the vault, on a disk that counts the bytes that are read.
+    private func location(in sandbox: Sandbox, counting read: Counter) throws -> VaultLocation {
+        VaultLocation(
+            directory: CountingDirectory(try PosixDirectory(sandbox.vault.removingLastComponent()), read),
+            name: "test.vault",
+            state: try PosixDirectory(try #require(sandbox.configuration.stateDirectory)), path: sandbox.vault
+        )
+    }
+
     /// Anybody who may write a copy can make it as long as any file, at no cost.
     @Test func holesAreNotRead() throws {
         let sandbox = try Sandbox()
         try sandbox.made().close()
         try #require(truncate(sandbox.vault.string, 1 << 42) == 0)
         let read = Counter()
-        let directory = CountingDirectory(
-            try PosixDirectory(sandbox.vault.removingLastComponent()), read)
         let configuration = sandbox.configuration
-        let location = VaultLocation(
-            directory: directory, name: "test.vault",
-            state: try PosixDirectory(try #require(configuration.stateDirectory)), path: sandbox.vault)
+        let location = try location(in: sandbox, counting: read)
         let vault = try BlockingFileVault.open(at: location, configuration: configuration)
         try vault.unlock(with: keyFile)
         #expect(try vault.storage(service: "s").retrieve(for: "a") == "first a")
@@ -74,9 +79,7 @@ import TokenVaultPlatform
         try #require(truncate(sandbox.vault.string, 1 << 42) == 0)
         let read = Counter()
         let configuration = sandbox.configuration
-        let location = VaultLocation(
-            directory: CountingDirectory(directory, read), name: "test.vault",
-            state: try PosixDirectory(try #require(configuration.stateDirectory)), path: sandbox.vault)
+        let location = try location(in: sandbox, counting: read)
         let vault = try BlockingFileVault.open(at: location, configuration: configuration)
         defer { vault.close() }
         try vault.unlock(with: keyFile)
@@ -91,6 +94,24 @@ import TokenVaultPlatform
         let existing = try #require(try ExistingFile(at: location))
         #expect(try existing.isIdentical(to: file))
         #expect(read.count.withLock { $0 } < 128 << 20)
+    }
+
+    /// Each of them is looked at, and not the hole around it.
+    @Test func singleBytesFarApartCostLittle() throws {
+        let sandbox = try Sandbox()
+        try sandbox.made().close()
+        let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
+        let file = try directory.open("test.vault", .readWrite)
+        let count = 1_000
+        for number in 1...count { try file.write([1], at: number * 50_000_000) }
+        let read = Counter()
+        let configuration = sandbox.configuration
+        let location = try location(in: sandbox, counting: read)
+        let vault = try BlockingFileVault.open(at: location, configuration: configuration)
+        defer { vault.close() }
+        try vault.unlock(with: keyFile)
+        #expect(try vault.storage(service: "s").retrieve(for: "a") == "first a")
+        #expect(read.count.withLock { $0 } < count * (512 << 10))
     }
 
     /// What was kept of a write that a crash cut short may have the value that is deleted.

@@ -45,9 +45,16 @@ struct MemoryProbe {
         let file = try BlockingFileVault.create(
             at: path, unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
         // At once: what is left now, something else takes the memory of soon.
-        let deviceKey = try Self.deviceKey(in: state)
-        let places = search.places(of: deviceKey)
-        guard places.isEmpty else { Self.fail("the device key is left in \(places) by its making") }
+        var kept = try Self.secrets(in: state)
+        Self.expectGone(kept, search, after: "the vault was made")
+        // Enrolment makes another key and another pepper.
+        for device in try file.devices() { _ = try file.removeDevice(device.id) }
+        Self.expectGone(kept, search, after: "the device was removed")
+        _ = try file.enrolDevice()
+        let fresh = try Self.secrets(in: state)
+        guard zip(kept, fresh).allSatisfy({ !$0.isSame(as: $1) }) else { Self.fail("enrolment made no key") }
+        kept = fresh
+        Self.expectGone(kept, search, after: "it was enrolled")
         _ = try file.addSlot(.keyFile(keyFile.secret), scope: .all)
         if throughAgent {
             file.close()
@@ -64,23 +71,38 @@ struct MemoryProbe {
         needles.append(passphrase.needle("the passphrase"))
         needles.append(keyFile.needle("the key file"))
         for value in values { needles.append(value.needle("a value")) }
-        needles.append(deviceKey)
+        needles += kept
     }
 
-    /// The key in the device's file, read into memory that is wiped.
-    private static func deviceKey(in state: FilePath) throws -> Needle {
-        let name = try PosixDirectory(state).names().first { $0.hasSuffix(".device") }
-        let length = 72
+    private static func expectGone(_ needles: [Needle], _ search: MemorySearch, after step: String) {
+        for needle in needles {
+            let places = search.places(of: needle)
+            guard places.isEmpty else { fail("\(needle.name) is left in \(places) after \(step)") }
+        }
+    }
+
+    /// The device's key, behind the magic and identifier of its file, and the passcode pepper.
+    private static func secrets(in state: FilePath) throws -> [Needle] {
+        [
+            try needle("the device key", in: state, ".device", length: 72, from: 32),
+            try needle("the pepper", in: state, ".pepper", length: 32, from: 16),
+        ]
+    }
+
+    /// A part of a file of the state directory, read into memory that is wiped.
+    private static func needle(
+        _ what: String, in state: FilePath, _ suffix: String, length: Int, from offset: Int
+    ) throws -> Needle {
+        let name = try PosixDirectory(state).names().first { $0.hasSuffix(suffix) }
         let bytes = UnsafeMutableRawPointer.allocate(byteCount: length, alignment: 16)
         defer {
             explicit_bzero(bytes, length)
             bytes.deallocate()
         }
         let file = open(state.appending(name ?? "").string, O_RDONLY)
-        guard file >= 0, read(file, bytes, length) == length else { fail("no device key") }
+        guard file >= 0, read(file, bytes, length) == length else { fail("there is no \(suffix)") }
         close(file)
-        // Behind magic and identifier, from the ninth byte of the key on.
-        return Needle("the device key", UnsafeRawBufferPointer(start: bytes, count: length), from: 32)
+        return Needle(what, UnsafeRawBufferPointer(start: bytes, count: length), from: offset)
     }
 
     private static let policies: [AccessPolicy] = [
