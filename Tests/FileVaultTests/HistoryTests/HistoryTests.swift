@@ -113,28 +113,27 @@ import FoundationEssentials
         #expect(try vault.verify().isClean)
     }
 
-    /// A key rotation moves the kept values, and says how many of them are lost.
-    @Test func aKeyRotationCountsDamagedValues() throws {
+    /// Stores three values of `k`, which are to be kept, and overwrites the bytes of the second one in the file.
+    private func storeThreeAndOverwriteOne(with byte: UInt8) throws {
         _ = try store(["a", "b", "c"])
         try vault.keepReplacedValues(10)
         let log = try vault.session().log
         let (values, _) = try log.values(of: try log.codec.item(service: "s", key: "k"))
         let range = values[1].contentRange
         try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite).write(
-            [UInt8](repeating: 1, count: range.count), at: range.lowerBound)
+            [UInt8](repeating: byte, count: range.count), at: range.lowerBound)
+    }
+
+    /// A key rotation moves the kept values, and says how many of them are lost.
+    @Test func aKeyRotationCountsDamagedValues() throws {
+        try storeThreeAndOverwriteOne(with: 1)
         #expect(try vault.rotateKeys(keeping: [keyFile]).damagedValues == 1)
         #expect(try vault.rotateKeys(keeping: [keyFile]).damagedValues == 0)
     }
 
     /// Only a deletion erases values. Zeros in the place of one are damage, and are reported.
     @Test func anErasedValueIsNotForgotten() throws {
-        _ = try store(["a", "b", "c"])
-        try vault.keepReplacedValues(10)
-        let log = try vault.session().log
-        let (values, _) = try log.values(of: try log.codec.item(service: "s", key: "k"))
-        let range = values[1].contentRange
-        try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite).write(
-            [UInt8](repeating: 0, count: range.count), at: range.lowerBound)
+        try storeThreeAndOverwriteOne(with: 0)
         let history = try storage.history(of: "k")
         #expect(history.items.count == 2 && history.hidden == 1 && history.hiddenReasons == [.corrupt: 1])
         #expect(try vault.verify().problems.count == 1)
