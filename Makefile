@@ -4,12 +4,12 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-optimized test-all model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-all remaining-tests model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew. What `build` and `test` use
 # is what a bare `swift build` and `swift test` use.
-# `test-optimized` has the modules optimized whose tests look at so many states of a file that it saves most of their time:
+# `build-all` has the modules optimized whose tests look at so many states of a file that it saves most of their time:
 # `optimized` in Package.swift says which. The other modules build as fast as for debugging.
 # The trait is on there: TokenVaultOAuth is built and tested with the rest, and what the programs link is what it is for those
 # who build all of them.
@@ -18,7 +18,9 @@ optimized := TOKENVAULT_OPTIMIZED=1
 whole := --scratch-path .build-all --traits OAuth
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 usual_tests = TOKENVAULT_TESTS=usual LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest
-all_tests = TOKENVAULT_TESTS=all LD_BIND_NOW=1 $(optimized) Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
+optimized_tests = LD_BIND_NOW=1 $(optimized) Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
+all_tests = TOKENVAULT_TESTS=all $(optimized_tests)
+remaining_tests = TOKENVAULT_TESTS=remaining $(optimized_tests)
 # Static links of the standard library warn about `mktemp` with any linker but lld.
 # libstdc++, which the Swift runtime uses, is linked statically too where the compiler has it: a fifth of the time of a
 # command was the loading of it. The linker takes what it finds in this directory before the shared library.
@@ -46,25 +48,33 @@ test: build ## Build and run the tests but those that take minutes and OAuth's; 
 ifdef FILTER
 	$(usual_tests) --filter '$(FILTER)'
 else
+	@touch $(tested).begun
 	$(usual_tests) --skip '^FileVaultTests'
 	$(usual_tests) --filter '^FileVaultTests'
+	@mv $(tested).begun $(tested)
 endif
+
+# What `make test` passed with the same files passes again: it need not run twice.
+tested := .build/tested.stamp
+$(tested): $(shell find Package.swift Sources Tests Scripts -type f)
+	@$(MAKE) --no-print-directory test FILTER=
 
 endurance := ^AgentTests.(LoadTests|SuddenEndTests)
-test-optimized: build-all ## Build and run every test, optimized, with OAuth; FILTER=REGEX for some
-	@Scripts/setup --tests
 ifdef FILTER
+test-all: build-all ## Run every test, with OAuth, endurance, every state of a crash, the model; FILTER=REGEX for some
+	@Scripts/setup --tests
 	$(all_tests) --filter '$(FILTER)'
 else
-	$(all_tests) --skip '^FileVaultTests' --skip '$(endurance)'
-	$(all_tests) --filter '$(endurance)'
-	$(all_tests) --filter '^FileVaultTests'
-	VAULTCTL=$(CURDIR)/.build-all/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
-	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
+test-all: $(tested) remaining-tests model
 endif
 
-test-all: test test-optimized keyring-limits model ## Run all tests, with those that take minutes: 100,000 random steps of three devices, full keyrings, the model
-	TOKENVAULT_FRESHNESS_RUNS=12 TOKENVAULT_FRESHNESS_STEPS=9000 $(all_tests) --filter '^FileVaultTests.RandomFreshnessTests'
+remaining-tests: build-all
+	@Scripts/setup --tests
+	$(remaining_tests) --skip '^FileVaultTests' --skip '$(endurance)'
+	$(remaining_tests) --filter '$(endurance)'
+	TOKENVAULT_FRESHNESS_RUNS=12 TOKENVAULT_FRESHNESS_STEPS=9000 $(remaining_tests) --filter '^FileVaultTests'
+	VAULTCTL=$(CURDIR)/.build-all/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
+	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
 
 build: ## Build everything but OAuth with its tests, for debugging
 	@Scripts/setup
@@ -137,7 +147,7 @@ latency: release ## Measure the vault and a gnome-keyring by size and draw the R
 
 keyring-limits: build-all ## Hold the keyring on the disk against the check of thousands of items, which takes it minutes
 	@Scripts/setup --tests
-	TOKENVAULT_KEYRING_LIMITS=1 $(all_tests) --filter '^DesktopTests.KeyringConformanceTests'
+	TOKENVAULT_KEYRING_LIMITS=1 $(all_tests) --filter '^DesktopTests.KeyringSizeTests'
 
 crash-test: release ## Kill a real writer thousands of times and check what is left; ROUNDS=10000 for more
 	@Scripts/crash-test.sh $(vaultctl)

@@ -6,32 +6,49 @@ import TokenVaultTesting
 
 /// The real keyring is held against the whole contract.
 @Suite(.tags(.desktop), .from(.usual)) struct KeyringConformanceTests {
-    @Test(arguments: TokenStorageConformance.checks)
+    @Test(arguments: TokenStorageConformance.checks.filter { !KeyringSizeTests.names.contains($0.name) })
     func keepsTheContract(_ check: ConformanceCheck) async throws {
-        let subject = KeyringSubject(try desktop(for: check))
+        let subject = KeyringSubject(try PrivateDesktop.withKeyring())
         if check.applies(to: subject) { try await check.run(on: subject) }
     }
 
-    @Test(arguments: TokenStorageConformance.checks)
+    @Test(arguments: TokenStorageConformance.checks.filter { !KeyringSizeTests.names.contains($0.name) })
     func theBlockingViewKeepsTheContract(_ check: ConformanceCheck) async throws {
-        let subject = ThroughBlockingView(KeyringSubject(try desktop(for: check)))
+        let subject = ThroughBlockingView(KeyringSubject(try PrivateDesktop.withKeyring()))
         if check.applies(to: subject) { try await check.run(on: subject) }
     }
 
-    /// The daemon writes all of a keyring for every single item: minutes for a check of thousands. That one
-    /// uses the daemon's keyring in memory, and the one on the disk in `make keyring-limits`.
-    private func desktop(for check: ConformanceCheck) throws -> PrivateDesktop {
+    @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {
+        let subject = KeyringSubject(try PrivateDesktop.withKeyring())
+        let unmet = TokenStorageConformance.checks.filter { !$0.applies(to: subject) }
+        #expect(unmet.allSatisfy { !$0.requirements.isDisjoint(with: [.lockStates, .devices, .passcode]) })
+        #expect(TokenStorageConformance.checks.count - unmet.count >= 100)
+    }
+}
+
+/// The daemon writes all of a keyring for every single item: what stores hundreds takes it most of a minute.
+@Suite(.tags(.desktop, .endurance), .from(.all)) struct KeyringSizeTests {
+    private static let ofHundreds = "a commit takes hundreds of changes"
+    private static let ofThousands = "a reader that missed changes is told so, and of later ones"
+    static let names: Set = [ofHundreds, ofThousands]
+
+    @Test(arguments: TokenStorageConformance.checks.filter { names.contains($0.name) }, [false, true])
+    func manyItemsKeepTheContract(_ check: ConformanceCheck, throughBlockingView: Bool) async throws {
         let desktop = try PrivateDesktop.withKeyring()
+        // Thousands on the disk take minutes: `make keyring-limits`. Otherwise they go to the daemon's keyring in memory.
         if check.name == Self.ofThousands, getenv("TOKENVAULT_KEYRING_LIMITS") == nil {
             try desktop.tell("set_default", "/org/freedesktop/secrets/collection/session")
         }
-        return desktop
+        let subject = KeyringSubject(desktop)
+        if throughBlockingView {
+            try await check.run(on: ThroughBlockingView(subject))
+        } else {
+            try await check.run(on: subject)
+        }
     }
 
-    private static let ofThousands = "a reader that missed changes is told so, and of later ones"
-
-    @Test func theCheckOfThousandsHasThatName() {
-        #expect(TokenStorageConformance.checks.contains { $0.name == Self.ofThousands })
+    @Test func theChecksHaveTheseNames() {
+        #expect(Self.names.isSubset(of: TokenStorageConformance.checks.map(\.name)))
     }
 
     @Test func aThousandItemsAreKept() throws {
@@ -41,13 +58,6 @@ import TokenVaultTesting
         try desktop.tell("restart_keyring")
         #expect(try storage.list().items.count == 1_000)
         for number in 0..<1_000 { #expect(try storage.retrieve(for: "key \(number)") == "fake \(number)") }
-    }
-
-    @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {
-        let subject = KeyringSubject(try PrivateDesktop.withKeyring())
-        let unmet = TokenStorageConformance.checks.filter { !$0.applies(to: subject) }
-        #expect(unmet.allSatisfy { !$0.requirements.isDisjoint(with: [.lockStates, .devices, .passcode]) })
-        #expect(TokenStorageConformance.checks.count - unmet.count >= 100)
     }
 }
 

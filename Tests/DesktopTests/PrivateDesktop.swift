@@ -212,3 +212,9 @@ final class SilentSocket {
         unlink(path)
     }
 }
+
+/// The program beside the test bundle.
+var vaultctl: String {
+    let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+    return FilePath(bundle).removingLastComponent().appending("vaultctl").string
+}
