@@ -23,6 +23,12 @@ package struct PasswordHashCost: Equatable, Sendable {
 
 /// Argon2id (`crypto_pwhash`, `crypto_pwhash_ALG_ARGON2ID13`).
 package enum PasswordHash {
+    /// A function that derives the key of a passphrase with a salt at a cost.
+    package typealias Derivation =
+        @Sendable (_ passphrase: SecretBytes, _ salt: [UInt8], _ cost: PasswordHashCost) throws(CryptoError)
+        ->
+        SymmetricKey
+
     /// The processor time of one pass over a MiB in this machine's fastest memory, independent of other load.
     private static let timePerMebibyte: Duration = {
         let sample = PasswordHashCost(passes: 1, memory: 16 << 20)
@@ -45,7 +51,7 @@ package enum PasswordHash {
     package static let saltLength = 16
 
     /// Derives the key of `passphrase` with `salt` (16 bytes) at `cost`.
-    package static func derive(
+    @Sendable package static func derive(
         passphrase: SecretBytes, salt: [UInt8], cost: PasswordHashCost
     ) throws(CryptoError) -> SymmetricKey {
         guard salt.count == saltLength else { throw .invalidParameter }

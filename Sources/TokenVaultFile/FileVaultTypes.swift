@@ -1,5 +1,6 @@
 public import SystemPackage
 public import TokenVaultCore
+package import TokenVaultCrypto
 package import TokenVaultPlatform
 
 #if canImport(FoundationEssentials)
@@ -38,6 +39,8 @@ public struct FileVaultConfiguration: Sendable {
     /// The memory for deriving keys of passphrases, which this vault shares with others; `nil` for as much as
     /// a slot asks for.
     package var derivationBudget: DerivationBudget?
+    /// The function that derives keys of passphrases. Tests that open one slot thousands of times derive its key once.
+    package var passwordHash: PasswordHash.Derivation = PasswordHash.derive
     /// The interval of looks for changes of other processes, where the system does not report them.
     package var watchInterval: Duration = .seconds(1)
 

@@ -21,9 +21,11 @@ final class Sandbox {
 
     var vault: FilePath { path.appending("vaults/test.vault") }
     var configuration: FileVaultConfiguration {
-        FileVaultConfiguration(
+        var configuration = FileVaultConfiguration(
             stateDirectory: path.appending("state"), lockTimeout: .seconds(300),
             keyDerivationCost: .minimum)
+        configuration.passwordHash = RememberedHashes.derive
+        return configuration
     }
 }
 

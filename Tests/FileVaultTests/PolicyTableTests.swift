@@ -366,9 +366,7 @@ import TokenVault
         // its class was wrapped with is no more.
         try copy.restore(vaultOnly: true)
         let old = try BlockingFileVault.open(
-            at: sandbox.vault,
-            configuration: FileVaultConfiguration(
-                stateDirectory: sandbox.path.appending("state"), keyDerivationCost: .minimum))
+            at: sandbox.vault, configuration: sandbox.configuration)
         #expect(
             answer {
                 try old.unlock(with: Self.passphrase); return ""

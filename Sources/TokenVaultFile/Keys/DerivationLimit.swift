@@ -8,6 +8,8 @@ struct DerivationLimit: Sendable {
     var deadline: Deadline?
     /// The budget that the memory comes from; `nil` for as much as the key needs.
     var budget: DerivationBudget?
+    /// The function within the limit.
+    var hash: PasswordHash.Derivation = PasswordHash.derive
 
     /// No limit.
     static let none = DerivationLimit()
@@ -33,5 +35,7 @@ struct DerivationLimit: Sendable {
 
 extension FileVaultConfiguration {
     /// The limit of each derivation.
-    var derivationLimit: DerivationLimit { DerivationLimit(deadline: deadline, budget: derivationBudget) }
+    var derivationLimit: DerivationLimit {
+        DerivationLimit(deadline: deadline, budget: derivationBudget, hash: passwordHash)
+    }
 }

@@ -131,7 +131,7 @@ extension KeybagKeys {
             throw .memory(needed: cost.memory, allowed: allowed)
         }
         return try wrapped { () throws(CryptoError) in
-            try PasswordHash.derive(passphrase: passphrase.bytes, salt: salt, cost: cost)
+            try limit.hash(passphrase.bytes, salt, cost)
         }
     }
 

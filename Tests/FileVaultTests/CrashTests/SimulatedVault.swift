@@ -27,6 +27,7 @@ enum SimulatedVault {
             stateDirectory: "/simulated/state", lockTimeout: lockTimeout, keyDerivationCost: .minimum,
             clock: { SimulatedVault.date })
         if let tailBound { configuration.tailBound = tailBound }
+        configuration.passwordHash = RememberedHashes.derive
         return configuration
     }
 
