@@ -92,6 +92,11 @@ extension BlockingFileVault {
                 do throws(CryptoError) { passcode = try .random() } catch { throw .crypto(error) }
                 roots = KeyRing.Roots(all: held.all, holder: held.holder, passcode: passcode)
             }
+            if let slot = try existingSlot(of: before, openedBy: method) {
+                throw .file(
+                    .invalidArgument, .slotExists(.init(id: Int(slot.identifier), kind: VaultSlot(slot).kind))
+                )
+            }
             let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
                     method, identifier: before.nextSlot,
@@ -114,6 +119,20 @@ extension BlockingFileVault {
                 try keybag.append(made)
             }
             return VaultSlot(made)
+        }
+    }
+
+    /// Returns the slot that `method` opens already; `nil` when there is none.
+    private func existingSlot(
+        of keybag: Keybag, openedBy method: UnlockMethod
+    ) throws(TokenStorageError) -> Keybag.Slot? {
+        try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
+            for slot in keybag.slots where slot.kind == method.slotKind {
+                let roots = try KeybagKeys.open(
+                    slot, of: keybag.vault, with: method, within: configuration.derivationLimit)
+                if roots != nil { return slot }
+            }
+            return nil
         }
     }
 

@@ -213,9 +213,8 @@ struct CommitPlanner: ~Copyable {
 
     private func alternative(to policy: AccessPolicy) -> TokenStorageError.Reason.Alternative {
         let facts = session.ring.facts
-        let lacksPassphrase =
-            policy == .whenPasscodeSetThisDeviceOnly && facts.isEnrolled && !facts.hasPasscodeSlot
-        return lacksPassphrase ? .afterPassphrase : .afterEnrolment
+        guard facts.isEnrolled, policy == .whenPasscodeSetThisDeviceOnly else { return .afterEnrolment }
+        return facts.hasPasscodeSlot ? .afterNewEnrolment : .afterPassphrase
     }
 
     private func identifier(

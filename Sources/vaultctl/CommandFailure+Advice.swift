@@ -60,7 +60,7 @@ extension CommandFailure {
             "\"vaultctl merge FILE\" takes in those of the file that this device used before, a conflict copy or a backup; "
                 + "\"vaultctl adopt\" does without them"
         case .unexpectedVault:
-            "put the expected vault back; \"vaultctl adopt\" takes this one, \"vaultctl destroy --forget\" forgets the other"
+            "put the expected vault back, or take this one with \"vaultctl adopt\""
         case .duplicateVault:
             "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
                 + "the device from either"

@@ -42,7 +42,13 @@ extension Session {
                     reason: .copyOfAnotherVault(path: other.string)))
         }
         try unlockTogether(method == nil ? [vault, copy] : [vault], with: nil)
-        if let method { try unlockTogether([copy], with: method) }
+        if let method {
+            do {
+                try unlockTogether([copy], with: method)
+            } catch {
+                throw error.cause?.code == .wrongPassphrase ? Self.refusedByCopy(error) : error
+            }
+        }
         return (vault, copy)
     }
 
@@ -84,13 +90,20 @@ extension Session {
     /// Unlocks a copy that what opens the vault does not open, with its own passphrase. Throws `refused`, which names the
     /// options to give, where the user cannot be asked.
     private func askForCopy(_ copy: VaultCopy, _ refused: CommandFailure) throws(CommandFailure) {
-        var failure = refused
+        var failure = Self.refusedByCopy(refused)
         failure.happened = "this opens the vault, but not the copy"
-        failure.advice = "give what opened the copy: --copy-passphrase-file or --copy-key-file"
         guard unlock.isTerminal, let passphrase = try console.askHidden("Passphrase of the copy: ") else {
             throw failure
         }
         try calling { () throws(TokenStorageError) in try copy.unlock(with: .passphrase(passphrase)) }
+    }
+
+    /// Returns the failure of an unlock method that does not open the copy, with the options that name another.
+    private static func refusedByCopy(_ refused: CommandFailure) -> CommandFailure {
+        var failure = refused
+        failure.happened = "the copy's passphrase or key is wrong"
+        failure.advice = "give what opened the copy: --copy-passphrase-file or --copy-key-file"
+        return failure
     }
 
     /// Returns the vault, or a read-only copy of it. A note reports that it is a copy.

@@ -12,6 +12,24 @@ import VaultAgent
 
     init() throws { home = try CommandHome() }
 
+    @Test func aKeyRotationReleasesTheVault() throws {
+        let other = "\(home.path)/other.key"
+        for (command, note) in [
+            (["slot", "add", "key-file", other, "--scope", "all"], false),
+            (["slot", "remove", "1", "--revoke", "--key-file", other, "--yes"], true),
+        ] {
+            try #require(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+            let changed = try home.run(command + (note ? [] : ["--key-file", home.keyFile]))
+            #expect(changed.status == 0, "\(changed.error)")
+            #expect(
+                changed.error.contains("the agent had the vault's old keys and released it") == note,
+                "\(changed.error)")
+            #expect(try home.run("status", "--json").output.contains(#""agent":false"#) == note)
+        }
+        #expect(try home.run("unlock", "--key-file", other).status == 0)
+        #expect(try home.run("status", "--json").output.contains(#""agent":true"#))
+    }
+
     @Test func unlockStartsAnAgentThatServesTheOtherCommands() throws {
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         #expect(try home.run("store", "k", input: "not a real token").status == 0)

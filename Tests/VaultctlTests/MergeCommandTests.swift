@@ -160,6 +160,12 @@ import Testing
         let merged = try sandbox.run("merge", copy, option, "\(sandbox.home)/new")
         #expect(merged.status == 0 && merged.text.contains("taken: "), "\(merged)")
         expectOneLine(try sandbox.run("merge", copy, option, "\(sandbox.home)/missing"), status: 1)
+        let wrong = try sandbox.file("wrong", "fake words that open nothing: 0123456789abcdef")
+        let refused = try sandbox.run("merge", copy, option, wrong)
+        expectOneLine(refused, status: 5)
+        #expect(
+            refused.error.contains("the copy's passphrase or key is wrong: give what opened the copy"),
+            "\(refused)")
         let both = try sandbox.run("merge", copy, "--copy-key-file", "a", "--copy-passphrase-file", "b")
         expectOneLine(both, status: 64)
     }

@@ -168,6 +168,10 @@ extension TokenStorageError.Reason {
             ReasonText(
                 "slot \(slots.map { "\($0.id) (\($0.kind.rawValue))" }.joined(separator: ", ")) would be lost",
                 advice: "give what opens it as well, or say that it may go")
+        case .slotExists(let slot):
+            ReasonText(
+                "slot \(slot.id) (\(slot.kind.rawValue)) opens with it already",
+                advice: "choose another one; a second slot of the same would stay when that one is removed")
         case .mistypedGroups(let groups):
             ReasonText(
                 "group \(groups.map { "\($0)" }.joined(separator: ", ")) of the recovery key is mistyped",

@@ -263,6 +263,8 @@ extension TokenStorageError.Reason {
         case afterPassphrase
         /// The same policy, after the device is enrolled.
         case afterEnrolment
+        /// The policy works after the device is removed from the vault and enrolled again: a file of its keys is missing.
+        case afterNewEnrolment
         /// The file vault.
         case fileVault
     }

@@ -257,6 +257,12 @@ extension TokenStorageError.Reason.Alternative {
                 advice:
                     "this device has no key in the vault; enrol it (\"vaultctl device enrol\"), or use when-unlocked or "
                     + "after-first-unlock")
+        case .afterNewEnrolment:
+            ReasonText(
+                "this device's passcode key is missing",
+                advice:
+                    "put its state directory back; or \"vaultctl device remove\" it, which deletes what only it can read, "
+                    + "and \"vaultctl device enrol\" it again")
         case .fileVault:
             ReasonText(advice: "a keyring keeps when-unlocked only; the file vault keeps every policy")
         }

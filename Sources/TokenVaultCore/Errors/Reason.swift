@@ -128,6 +128,8 @@ extension TokenStorageError {
         case permission(Permission)
         /// Rotating the keys would remove these slots.
         case slotWouldBeLost([Slot])
+        /// This slot opens with the same method already.
+        case slotExists(Slot)
         /// These groups of a recovery key, from 1, are mistyped.
         case mistypedGroups([Int])
         /// A problem with slots or devices.

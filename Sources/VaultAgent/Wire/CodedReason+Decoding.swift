@@ -78,6 +78,7 @@ extension CodedReason {
         case "slotWouldBeLost":
             .slotWouldBeLost(
                 try values.all { values in .init(id: try values.number(), kind: try values.part()) })
+        case "slotExists": .slotExists(.init(id: try values.number(), kind: try values.part()))
         case "mistypedGroups": .mistypedGroups(try values.all { values in try values.number() })
         case "slots": .slots(try values.part())
         case "passcodeItemsDeleted": .passcodeItemsDeleted(until: try values.part(), try values.cause())
@@ -191,6 +192,7 @@ extension CodedReason {
             case "policy": .policy(try part())
             case "afterPassphrase": .afterPassphrase
             case "afterEnrolment": .afterEnrolment
+            case "afterNewEnrolment": .afterNewEnrolment
             case "fileVault": .fileVault
             default: throw Unknown()
             }

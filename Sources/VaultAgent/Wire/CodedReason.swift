@@ -95,6 +95,7 @@ package struct CodedReason: Equatable {
                 Self(
                     name: "slotWouldBeLost",
                     values: slots.flatMap { [.count($0.id), .raw($0.kind)] })
+            case .slotExists(let slot): Self("slotExists", .count(slot.id), .raw(slot.kind))
             case .mistypedGroups(let groups):
                 Self(name: "mistypedGroups", values: groups.map { .count($0) })
             case .slots(let part): Self("slots", .raw(part))
@@ -178,6 +179,7 @@ extension TokenStorageError.Reason.Alternative {
         case .policy(let policy): [.text("policy"), .text(policy.rawValue)]
         case .afterPassphrase: [.text("afterPassphrase")]
         case .afterEnrolment: [.text("afterEnrolment")]
+        case .afterNewEnrolment: [.text("afterNewEnrolment")]
         case .fileVault: [.text("fileVault")]
         }
     }

@@ -98,8 +98,8 @@ struct Benchmark: VaultCommand {
         if let agent = try agentProgram() { words += ["--agent", agent.string] }
         let program = try InstalledProgram.benchmark.path(
             orElse:
-                "install vaultctl-benchmark beside vaultctl; \"make install\" does, or \"swift build --traits OAuth\" "
-                + "builds it")
+                "install vaultctl-benchmark beside vaultctl: \"make release\" builds it there, \"make install\" installs both"
+        )
         do throws(SystemFailure) {
             try ProgramContext.become(program, words)
         } catch {

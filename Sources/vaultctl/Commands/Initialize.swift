@@ -176,10 +176,15 @@ struct Initialize: VaultCommand {
             guard cause.advice == nil else { return failure }
             reason = cause.underlying.map { " (\($0))" } ?? ""
         }
-        func isDirectory(_ path: FilePath) -> Bool { (try? PosixDirectory(path.isEmpty ? "." : path)) != nil }
+        /// Whether this user can make files in the directory.
+        func isUsable(_ path: FilePath) -> Bool {
+            let directory = try? PosixDirectory(path.isEmpty ? "." : path)
+            guard let attributes = try? directory?.attributes(of: ".") else { return false }
+            return attributes.owner != ProcessFacts.user || attributes.mode & 0o300 == 0o300
+        }
         var placed = failure
-        if let state, isDirectory(path.parent), !isDirectory(state) {
-            placed.happened = "the state directory \(state) cannot be made or entered\(reason)"
+        if let state, isUsable(path.parent), !isUsable(state) {
+            placed.happened = "the state directory \(state) cannot be made or written to\(reason)"
             placed.advice = "check --state-dir, XDG_STATE_HOME and HOME"
         } else {
             placed.happened =

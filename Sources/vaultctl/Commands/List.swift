@@ -92,7 +92,9 @@ struct List: VaultCommand {
         if let count = reasons[.wrongDevice] {
             parts.append(
                 CommandFailure(
-                    .wrongDevice, "\(items(count)) not shown, being another device's", "list them there"))
+                    .wrongDevice, "\(items(count)) not shown, being another device's",
+                    "list them on that device; if it is this one, its key is missing: check HOME, XDG_STATE_HOME, --state-dir"
+                ))
         }
         if let count = reasons[.notPermitted] {
             parts.append(

@@ -64,7 +64,7 @@ struct Passphrase: VaultCommand {
         let others = revocation.revoke ? try revocation.methods(vault, console) : []
         let replacement = try NewPassphraseOptions.read(newFile, console)
         if revocation.revoke {
-            try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
+            try RevocationOptions.run(session, console) { (progress) throws(TokenStorageError) in
                 try vault.rotatePassphrase(
                     old, replacedBy: replacement, keeping: others, droppingOthers: revocation.dropOthers,
                     progress: progress)

@@ -73,6 +73,9 @@ struct Salvage: VaultCommand {
         }
         if report.itemsLost > 0 {
             output.line("lost: \(counted(report.itemsLost, "item")) that left a trace")
+            console.note(
+                "where only an item's name is damaged, \"vaultctl retrieve KEY\" may still print it from the damaged file: "
+                    + "try the keys that are missing")
         }
         if report.bytesSkipped > 0 { output.line("skipped: \(report.bytesSkipped) bytes") }
     }

@@ -281,7 +281,7 @@ struct SlotRemove: VaultCommand {
         }
         if revocation.revoke {
             let others = try revocation.methods(vault, console, removing: number)
-            try RevocationOptions.run(console) { (progress) throws(TokenStorageError) in
+            try RevocationOptions.run(session, console) { (progress) throws(TokenStorageError) in
                 try vault.rotateKeys(
                     keeping: others + method, removing: [number], droppingOthers: revocation.dropOthers,
                     progress: progress)

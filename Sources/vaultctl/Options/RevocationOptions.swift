@@ -87,9 +87,10 @@ struct RevocationOptions: ParsableArguments {
             "type the recovery key, or give --drop-others and add another one")
     }
 
-    /// Runs the change, shows its progress and prints its notes.
+    /// Runs the change, shows its progress and prints its notes. An agent that holds the vault has its old keys, so it
+    /// releases the vault.
     static func run(
-        _ console: Console,
+        _ session: Session, _ console: Console,
         _ change: (@escaping (Int, Int) -> Void) throws(TokenStorageError) -> RevocationReport
     ) throws(CommandFailure) {
         console.progress.show("Deriving new keys …")
@@ -107,6 +108,11 @@ struct RevocationOptions: ParsableArguments {
             )
         }
         console.progress.clear()
+        if session.releaseFromAgent() {
+            console.note(
+                "the agent had the vault's old keys and released it: \"vaultctl unlock\" has it hold the vault again"
+            )
+        }
         for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
         console.noteDamagedValues(report.damagedValues)
         if let reason = report.deferredReason {

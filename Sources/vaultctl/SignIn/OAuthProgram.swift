@@ -38,8 +38,8 @@ struct OAuthProgram: Sendable {
         return OAuthProgram(
             path: try InstalledProgram.oauth.path(
                 orElse:
-                    "install vaultctl-oauth beside vaultctl; \"make install\" does, or \"swift build --traits OAuth\" "
-                    + "builds it"))
+                    "install vaultctl-oauth beside vaultctl: \"make release\" builds it there, \"make install\" installs both"
+            ))
     }
 
     private init(path: FilePath) { self.path = path }

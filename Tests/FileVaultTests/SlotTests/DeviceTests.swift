@@ -54,7 +54,29 @@ import TokenVaultPlatform
         #expect(try device.use { try $0.value(of: "own") } == "fake")
     }
 
-    /// Nor is a state directory that cannot be looked into.
+    /// A passcode key that is gone does not come back by enrolling the device, which has its other key.
+    @Test func aMissingPasscodeKeyIsNotEnrolledAgain() throws {
+        let vault = try made(Self.passphrase)
+        vault.close()
+        let state = sandbox.path.appending("state")
+        for name in try PosixDirectory(state).names() where name.hasSuffix(".pepper") {
+            #expect(unlink(state.appending(name).string) == 0)
+        }
+        let policy = AccessPolicy.whenPasscodeSetThisDeviceOnly
+        let opened = try opened("state", Self.passphrase)
+        let refused = error {
+            try opened.storage(service: "s").store(token: "fake", for: "new", policy: policy)
+        }
+        #expect(refused?.reason == .policyUnsupported(.afterNewEnrolment), "\(refused as Any)")
+        // What the advice says works.
+        let device = try #require(try opened.devices().first { $0.isThisDevice })
+        _ = try opened.removeDevice(device.id)
+        _ = try opened.enrolDevice()
+        try opened.storage(service: "s").store(token: "fake", for: "new", policy: policy)
+        #expect(try opened.storage(service: "s").retrieve(for: "new") == "fake")
+    }
+
+    /// A state directory that cannot be looked into is not missing.
     @Test func aStateDirectoryThatCannotBeLookedIntoIsNotMissing() throws {
         try made().close()
         let loop = sandbox.path.appending("loop")

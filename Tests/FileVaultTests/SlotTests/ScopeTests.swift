@@ -103,6 +103,25 @@ import TokenVault
         #expect(error { _ = try limited.storage(service: "s").retrieve(for: "k") }?.code == .notPermitted)
     }
 
+    /// A second slot of a key would open the vault after the first is removed.
+    @Test func aMethodOpensOneSlot() throws {
+        let vault = try BlockingFileVault.create(
+            at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)
+        let words = UnlockMethod.passphrase(Secret(utf8: "n\u{e9}e, obviously fake"))
+        let added = try vault.addSlot(words)
+        let otherSpelling = UnlockMethod.passphrase(Secret(utf8: "ne\u{301}e, obviously fake"))
+        for (method, slot) in [(keyFile, 1), (words, added.id), (otherSpelling, added.id)] {
+            let refused = #expect(throws: TokenStorageError.self) { try vault.addSlot(method) }
+            #expect(refused?.code == .invalidArgument)
+            guard case .slotExists(let existing) = refused?.reason else {
+                Issue.record("\(refused as Any)")
+                continue
+            }
+            #expect(existing.id == slot)
+        }
+        #expect(try vault.slots().count == 2)
+    }
+
     @Test func aSlotAddedElsewhereIsTakenNoteOf() throws {
         let key = RecoveryKey()
         let vault = try made(.recoveryKey(key))
