@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all remaining-tests model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-all remaining-tests remaining-states remaining-readers model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # One scratch path and one set of flags per configuration: other flags would build everything anew. What `build` and `test` use
@@ -68,13 +68,21 @@ else
 test-all: $(tested) remaining-tests model
 endif
 
+# The targets whose tests have no more to do than in `make test`.
+complete := ^(BackendConformanceTests|PublicAPITests|TokenVaultAuthTests|TokenVaultCryptoTests|TokenVaultTests)
 remaining-tests: build-all
 	@Scripts/setup --tests
-	$(remaining_tests) --skip '^FileVaultTests' --skip '$(endurance)'
+	$(remaining_tests) --skip '^FileVaultTests' --skip '$(endurance)' --skip '$(complete)'
 	$(remaining_tests) --filter '$(endurance)'
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target remaining-states remaining-readers
+
+remaining-states:
 	TOKENVAULT_FRESHNESS_RUNS=12 TOKENVAULT_FRESHNESS_STEPS=9000 $(remaining_tests) --filter '^FileVaultTests'
-	VAULTCTL=$(CURDIR)/.build-all/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
+
+# In one thread, so they run beside the others.
+remaining-readers:
 	.build-oauth-server/bin/python -B -m unittest discover --start-directory Tests/Support/OAuth
+	VAULTCTL=$(CURDIR)/.build-all/debug/vaultctl /usr/bin/python3 -B -m unittest discover --start-directory Tests/IndependentReader
 
 build: ## Build everything but OAuth with its tests, for debugging
 	@Scripts/setup

@@ -56,8 +56,8 @@ extension BlockingFileVault {
     /// unlock. Existing slots stay unchanged.
     ///
     /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost. Throws
-    /// `invalidArgument` as ``create(at:unlockMethod:configuration:)``, and for a passphrase or recovery key
-    /// with a limited scope. Throws `notPermitted` when the slot that unlocked the vault does not open
+    /// `invalidArgument` as ``create(at:unlockMethod:configuration:)``, for a passphrase or recovery key
+    /// with a limited scope, and for a method that opens a slot of the same scope already. Throws `notPermitted` when the slot that unlocked the vault does not open
     /// everything. Also throws `notPermitted` for a passphrase when the vault has one already and was
     /// unlocked otherwise: only a passphrase leads to `whenPasscodeSetThisDeviceOnly` items.
     public func addSlot(
@@ -92,7 +92,9 @@ extension BlockingFileVault {
                 do throws(CryptoError) { passcode = try .random() } catch { throw .crypto(error) }
                 roots = KeyRing.Roots(all: held.all, holder: held.holder, passcode: passcode)
             }
-            if let slot = try existingSlot(of: before, openedBy: method) {
+            let slotScope = before.scope(of: method, wanted: scope)
+            if let slot = try existingSlot(of: before, openedBy: method, slotScope) {
+                try session.log.requireWritable()
                 throw .file(
                     .invalidArgument, .slotExists(.init(id: Int(slot.identifier), kind: VaultSlot(slot).kind))
                 )
@@ -100,7 +102,7 @@ extension BlockingFileVault {
             let made = try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
                 try KeybagKeys.makeSlot(
                     method, identifier: before.nextSlot,
-                    scope: before.scope(of: method, wanted: scope), cost: cost,
+                    scope: slotScope, cost: cost,
                     created: configuration.clock(), roots: roots, vault: before.vault,
                     within: configuration.derivationLimit)
             }
@@ -122,12 +124,12 @@ extension BlockingFileVault {
         }
     }
 
-    /// Returns the slot that `method` opens already; `nil` when there is none.
+    /// Returns the slot of the same scope that `method` opens already; `nil` when there is none.
     private func existingSlot(
-        of keybag: Keybag, openedBy method: UnlockMethod
+        of keybag: Keybag, openedBy method: UnlockMethod, _ scope: Keybag.Slot.Scope
     ) throws(TokenStorageError) -> Keybag.Slot? {
         try KeybagKeys.translating { () throws(KeybagKeys.Failure) in
-            for slot in keybag.slots where slot.kind == method.slotKind {
+            for slot in keybag.slots where slot.kind == method.slotKind && slot.scope == scope {
                 let roots = try KeybagKeys.open(
                     slot, of: keybag.vault, with: method, within: configuration.derivationLimit)
                 if roots != nil { return slot }

@@ -60,7 +60,8 @@ extension CommandFailure {
             "\"vaultctl merge FILE\" takes in those of the file that this device used before, a conflict copy or a backup; "
                 + "\"vaultctl adopt\" does without them"
         case .unexpectedVault:
-            "put the expected vault back, or take this one with \"vaultctl adopt\""
+            "put the expected vault back, or take this one with \"vaultctl adopt\"; \"vaultctl destroy --forget\" gives the "
+                + "other up, with all that only this device can read"
         case .duplicateVault:
             "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
                 + "the device from either"

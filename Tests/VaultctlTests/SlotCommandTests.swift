@@ -26,6 +26,18 @@ import TokenVaultPlatform
         #expect(costs.first.flatMap { Int($0.output.2) }.map { $0 >> 20 } == Int(cost.output.2), "\(json)")
     }
 
+    @Test func aSecondSlotOfAKeyIsRefused() throws {
+        let again = try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/vault.key")
+        expectOneLine(again, status: 9)
+        #expect(again.error.contains("it opens slot 1 (key-file) already"), "\(again.error)")
+        let words = try sandbox.file("words", "fake words\n")
+        #expect(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words).status == 0)
+        expectOneLine(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words), status: 9)
+        #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 2)
+        // The key file, which was there before, stays.
+        #expect(try sandbox.run("list").status == 0)
+    }
+
     @Test func aRecoveryKeyIsPrintedOnceAndOpensTheVault() throws {
         _ = try sandbox.run("store", "k", input: "fake")
         let added = try sandbox.run("slot", "add", "recovery")

@@ -6,11 +6,16 @@ internal import TokenVaultPlatform
 
 // Appending: one lock, one write and one `fdatasync` for as many commits as wait.
 extension VaultLog {
+    /// Throws what keeps the vault from being written to, as far as that is known without the lock.
+    func requireWritable() throws(TokenStorageError) {
+        if let obstacle = location.readOnlyReason { throw obstacle.error }
+        if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
+    }
+
     /// Takes the writers' lock of the file that the path leads to, brings the state up to date and cuts a
     /// crash's remainder. Use ``whileWriting(_:)``.
     private func lockForWriting() throws(TokenStorageError) -> any DiskFile {
-        if let obstacle = location.readOnlyReason { throw obstacle.error }
-        if let stop = stop.withLock({ $0 }), !stop.isDue { throw stop.error }
+        try requireWritable()
         let deadline = Deadline(after: lockTimeout)
         while true {
             let file = state.withLock { $0.file }

@@ -154,19 +154,19 @@ struct SlotAdd: VaultCommand {
             }
         default:
             if let credential {
-                slot = try calling { () throws(TokenStorageError) in
+                slot = try Self.adding { () throws(TokenStorageError) in
                     try vault.addSlot(.keyFile(credential), scope: scope)
                 }
             } else if let keyFile {
                 slot = try KeyFile.making(keyFile, console) { (contents) throws(CommandFailure) in
-                    try calling { () throws(TokenStorageError) in
+                    try Self.adding { () throws(TokenStorageError) in
                         try vault.addSlot(.keyFile(contents), scope: scope)
                     }
                 }
             } else {
                 let passphrase = try NewPassphraseOptions.read(newFile, console)
                 console.progress.show("Adding the slot …")
-                slot = try calling { () throws(TokenStorageError) in
+                slot = try Self.adding { () throws(TokenStorageError) in
                     try vault.addSlot(.passphrase(passphrase), scope: scope)
                 }
             }
@@ -222,6 +222,19 @@ struct SlotAdd: VaultCommand {
     ) throws(CommandFailure) -> VaultSlot {
         let keyring = console.keyring
         return try calling { () throws(TokenStorageError) in try vault.addSlot(in: keyring, scope: scope) }
+    }
+
+    /// Runs a library call that adds a slot. The failure for a method that opens a slot already names that slot.
+    private static func adding(
+        _ body: () throws(TokenStorageError) -> VaultSlot
+    ) throws(CommandFailure) -> VaultSlot {
+        do throws(TokenStorageError) { return try body() } catch {
+            guard case .slotExists(let slot)? = error.reason else { throw CommandFailure(error) }
+            throw CommandFailure(
+                .conflict, "it opens slot \(slot.id) (\(slot.kind.rawValue)) already",
+                "add another one; a second slot of the same would go on opening the vault after \"vaultctl slot remove "
+                    + "\(slot.id)\"")
+        }
     }
 
     /// Prints notes about unexpected effects of the new slot or of the other slots.

@@ -90,7 +90,7 @@ import TokenVaultPlatform
 
     /// Changes the other device's slots, and returns its file, which ends with the record of that.
     private func keybagRecordOfOther() throws -> [UInt8] {
-        try other.use { _ = try $0.addSlot(SimulatedVault.key("second"), scope: .all) }
+        try other.use { _ = try $0.addSlot(SimulatedVault.key("fourth"), scope: .all) }
         return other.file
     }
 

@@ -12,6 +12,7 @@ enum SimulatedVault {
         "first": .keyFile(Secret([UInt8](repeating: 0x11, count: 32))),
         "second": .keyFile(Secret([UInt8](repeating: 0x22, count: 32))),
         "third": .keyFile(Secret([UInt8](repeating: 0x33, count: 32))),
+        "fourth": .keyFile(Secret([UInt8](repeating: 0x44, count: 32))),
         "old words": .passphrase(Secret(utf8: "old words")),
         "new words": .passphrase(Secret(utf8: "new words")),
     ]

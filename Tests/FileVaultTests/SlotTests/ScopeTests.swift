@@ -111,7 +111,7 @@ import TokenVault
         let added = try vault.addSlot(words)
         let otherSpelling = UnlockMethod.passphrase(Secret(utf8: "ne\u{301}e, obviously fake"))
         for (method, slot) in [(keyFile, 1), (words, added.id), (otherSpelling, added.id)] {
-            let refused = #expect(throws: TokenStorageError.self) { try vault.addSlot(method) }
+            let refused = #expect(throws: TokenStorageError.self) { try vault.addSlot(method, scope: .all) }
             #expect(refused?.code == .invalidArgument)
             guard case .slotExists(let existing) = refused?.reason else {
                 Issue.record("\(refused as Any)")
@@ -120,6 +120,9 @@ import TokenVault
             #expect(existing.id == slot)
         }
         #expect(try vault.slots().count == 2)
+        // With another scope, the second slot takes the place of the first.
+        _ = try vault.addSlot(keyFile, scope: .afterFirstUnlock)
+        #expect(try vault.slots().count == 3)
     }
 
     @Test func aSlotAddedElsewhereIsTakenNoteOf() throws {
