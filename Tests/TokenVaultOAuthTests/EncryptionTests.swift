@@ -17,8 +17,10 @@ import TokenVaultAuth
     init() throws { provider = try RunningProvider() }
 
     /// A server with a certificate for `name`, and the settings that trust it.
-    private func server(named name: String) throws -> (origin: RequestOrigin, trust: TLSConfiguration) {
-        let server = try provider.tell("encrypt", ["name": name])
+    private func server(
+        named name: String, _ more: [String: String] = [:]
+    ) throws -> (origin: RequestOrigin, trust: TLSConfiguration) {
+        let server = try provider.tell("encrypt", more.merging(["name": name]) { $1 })
         var trust = TLSConfiguration.makeClientConfiguration()
         trust.trustRoots = .certificates(
             try NIOSSLCertificate.fromPEMBytes(Array(server["certificate"].text.utf8)))
@@ -46,6 +48,38 @@ import TokenVaultAuth
         let (origin, trust) = try server(named: "127.0.0.1")
         #expect(try await answer(origin, trust) == 200)
         #expect(try requests() == 1)
+    }
+
+    /// Old versions, and keys that open what was recorded: neither is spoken, also where the caller allows both.
+    @Test(arguments: [
+        ("TLSv1_1", "ALL", false), ("TLSv1", "ALL", false), ("TLSv1_2", "AES128-GCM-SHA256", false),
+        ("TLSv1_2", "ECDHE-RSA-AES128-SHA", false), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256", true),
+        ("TLSv1_2", "ECDHE-RSA-CHACHA20-POLY1305", true), ("TLSv1_3", "ALL", true),
+    ])
+    func encryptionKeepsWhatIsRecordedClosed(_ version: String, _ ciphers: String, _ isUsed: Bool)
+        async throws
+    {
+        var (origin, trust) = try server(named: "127.0.0.1", ["version": version, "ciphers": ciphers])
+        #expect(try await answer(origin, trust) == (isUsed ? 200 : nil))
+        trust.minimumTLSVersion = .tlsv1
+        if !isUsed { trust.maximumTLSVersion = .tlsv12 }
+        trust.cipherSuites = "ALL"
+        #expect(try await answer(origin, trust) == (isUsed ? 200 : nil))
+        #expect(try requests() == (isUsed ? 2 : 0))
+        // And with a token.
+        let manager = TokenManager(storage: InMemoryTokenStorage(service: "s"), account: "a") { _ in
+            throw RefreshFailure(.notSent)
+        }
+        try await manager.updateTokens(TokenInfo(accessToken: "fake"))
+        var configuration = HTTPClient.Configuration(tlsConfiguration: trust)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = AuthorizedHTTPClient(
+            authorizer: TokenAuthProvider(manager: manager, allowedOrigins: [origin]),
+            configuration: configuration)
+        let response = try? await client.execute(
+            HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)"))
+        #expect(response?.status.code == (isUsed ? 200 : nil))
+        #expect(try requests() == (isUsed ? 3 : 0))
     }
 
     @Test func aCertificateThatNobodyTrustsIsRefused() async throws {

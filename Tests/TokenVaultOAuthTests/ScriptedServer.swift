@@ -20,6 +20,8 @@ final class ScriptedServer: Sendable {
         var status = 200
         var headers: [(String, String)] = []
         var body = ""
+        /// The body where it is no text.
+        var bytes: [UInt8]?
         /// Ends the connection instead.
         var drops = false
         /// Where it stops, with the connection open.
@@ -105,11 +107,12 @@ final class ScriptedServer: Sendable {
             if reply.stall == .beforeHead { return }
             var headers = HTTPHeaders(reply.headers)
             let more = reply.stall == .inBody || reply.isCut ? 1 : 0
-            headers.replaceOrAdd(name: "Content-Length", value: "\(reply.body.utf8.count + more)")
+            let body = reply.bytes ?? Array(reply.body.utf8)
+            headers.replaceOrAdd(name: "Content-Length", value: "\(body.count + more)")
             let head = HTTPResponseHead(
                 version: .http1_1, status: HTTPResponseStatus(statusCode: reply.status), headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: reply.body)))), promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
             if reply.stall == .inBody { return context.flush() }
             if reply.isCut {
                 context.flush()

@@ -29,8 +29,8 @@ public final class AuthorizedHTTPClient: Sendable {
     /// The server whose clock was read last, and the time of the next reading.
     private let look = Mutex<(origin: RequestOrigin, until: NIODeadline)?>(nil)
 
-    /// Creates a client with `configuration`, except for its redirect setting. The client uses the event
-    /// loops that the whole process shares.
+    /// Creates a client with `configuration`, except for its redirect setting, TLS before 1.2 and ciphers without ephemeral
+    /// keys. The client uses the event loops that the whole process shares.
     public init(
         authorizer: TokenAuthProvider, configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
         maximumRedirects: Int = 5
@@ -40,6 +40,7 @@ public final class AuthorizedHTTPClient: Sendable {
         var configuration = configuration
         // A client that follows redirects itself would pass the token on.
         configuration.redirectConfiguration = .disallow
+        configuration.requireForwardSecrecy()
         configuration.checkStatuses()
         configuration.resolveLocalhostLiterally()
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -2,6 +2,7 @@
 public import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOHTTPCompression
 internal import NIOPosix
 public import NIOSSL
 internal import SystemPackage
@@ -11,8 +12,8 @@ public import TokenVaultAuth
 public import FoundationEssentials
 #endif
 
-/// Sends requests to a provider. The transport checks certificates, follows no redirects, and limits every
-/// wait and every response. One transport can serve several clients.
+/// Sends requests to a provider. The transport checks certificates, uses TLS 1.2 or later with ephemeral keys, follows no
+/// redirects, and limits every wait and every response. One transport can serve several clients.
 ///
 /// Each request has a new connection. A server could close a kept connection just when a refresh token is
 /// sent on it. It would then be unknown whether the server took the token.
@@ -23,9 +24,10 @@ public final class OAuthTransport: Sendable {
         public var connectTimeout: Duration = .seconds(10)
         /// The longest time of a request, from its beginning to the end of the response. Default: 30 s.
         public var requestTimeout: Duration = .seconds(30)
-        /// The longest response, in bytes. Default: 1 MiB.
+        /// The longest response, in bytes, also after it was decompressed. Default: 1 MiB.
         public var maximumResponseLength = 1 << 20
-        /// The trusted certificates; `nil` for those that the system trusts.
+        /// The trusted certificates; `nil` for those that the system trusts. Its versions and ciphers count only as far as they
+        /// are TLS 1.2 or later with ephemeral keys.
         public var tlsConfiguration: TLSConfiguration?
         /// The proxy; `nil` for none. The environment is not read.
         public var proxy: HTTPClient.Configuration.Proxy?
@@ -56,6 +58,9 @@ public final class OAuthTransport: Sendable {
         settings.maximumUsesPerConnection = 1
         // A refused connection is reported at once; the caller decides when to try again.
         settings.connectionPool.retryConnectionEstablishment = false
+        // No request asks for compression, but some gateways compress all the same.
+        settings.decompression = .enabled(limit: .size(configuration.maximumResponseLength))
+        settings.requireForwardSecrecy()
         settings.checkStatuses()
         settings.resolveLocalhostLiterally()
         return settings
@@ -99,12 +104,15 @@ public final class OAuthTransport: Sendable {
         var request = request
         request.spellLocalhost(of: RequestOrigin(address: request.url))
         request.headers.add(name: "Accept", value: "application/json")
+        request.headers.add(name: "Accept-Encoding", value: "identity")
         request.headers.add(name: "User-Agent", value: "TokenVault")
         let deadline = NIODeadline.now() + TimeAmount(configuration.requestTimeout)
         do {
             let response = try await client.execute(request, deadline: deadline)
             let body: ByteBuffer
-            do { body = try await self.body(of: response, until: deadline) } catch is NIOTooManyBytesError {
+            do { body = try await self.body(of: response, until: deadline) } catch
+                where Self.isUnreadable(error)
+            {
                 return .failure(RefreshFailure(.unusable(Int(response.status.code))))
             }
             let now = configuration.clock()
@@ -141,6 +149,12 @@ public final class OAuthTransport: Sendable {
             guard let whole = try await group.next() ?? nil else { throw HTTPClientError.deadlineExceeded }
             return whole
         }
+    }
+
+    /// Whether a response arrived that is too long, or whose compression is broken.
+    private static func isUnreadable(_ error: any Error) -> Bool {
+        error is NIOTooManyBytesError || error is NIOHTTPDecompression.DecompressionError
+            || error is NIOHTTPDecompression.ExtraDecompressionError
     }
 
     /// Returns the kind of failure for `error`. A request that was given up for any reason counts as timed

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta, timezone
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from front import listen
 
 
-def certificate(name, path):
+def certificate(name, path, is_rsa):
     """Signed by its own key, for a name or an address; both are written to `path`. The certificate as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = rsa.generate_private_key(65537, 2048) if is_rsa else ec.generate_private_key(ec.SECP256R1())
     try:
         subject = x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
@@ -35,11 +35,15 @@ def certificate(name, path):
     return made.decode()
 
 
-def serve(front, name, path):
-    """The port, and the certificate as PEM."""
+def serve(front, name, path, version=None, ciphers=None):
+    """The port, and the certificate as PEM. With a version of TLS and a list of ciphers, it speaks no other."""
     server = listen(front)
-    pem = certificate(name, path)
+    pem = certificate(name, path, is_rsa=ciphers is not None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if ciphers is not None:
+        # OpenSSL has what is old off unless it is asked for.
+        context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+        context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     context.load_cert_chain(path)
     # The handshake is the business of each connection's own thread.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)

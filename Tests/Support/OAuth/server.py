@@ -79,14 +79,15 @@ class Keeper:
         self.front.date_skew = seconds
         self.grants.id_token_skew = seconds if id_token else 0
 
-    def encrypt(self, name="127.0.0.1"):
-        """Serves with TLS as well, on another port, by a certificate for `name` that it signed itself.
+    def encrypt(self, name="127.0.0.1", version=None, ciphers=None):
+        """Serves with TLS as well, on another port, by a certificate for `name` that it signed itself; with a version and
+        ciphers, by these alone.
 
         Its key is in the file as well."""
         import encryption
 
         file = f"{self.directory}/certificate"
-        port, pem = encryption.serve(self.front, name, file)
+        port, pem = encryption.serve(self.front, name, file, version, ciphers)
         return {"port": port, "certificate": pem, "file": file}
 
     # What the provider does
