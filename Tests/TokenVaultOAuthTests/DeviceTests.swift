@@ -38,6 +38,37 @@ import TokenVaultAuth
         .json(#"{"error":"\#(code)"}"#, status: 400)
     }
 
+    /// GitHub's answers: every error has status 200.
+    @Test func errorsWithStatus200AreWaitedFor() async throws {
+        let answers = ["authorization_pending", "slow_down"].map {
+            ScriptedServer.Reply.json(#"{"error":"\#($0)","error_description":"d","interval":10}"#)
+        }
+        let server = try await server(answers + [.json(tokenAnswer)])
+        let clock = TestClock()
+        let client = try client(server, clock: clock)
+        let result = try await client.signIn(with: try await client.authorizeDevice(scopes: ["read"]))
+        #expect(result.tokens.accessToken == "fake-access")
+        #expect(clock.slept == [5, 5, 10])
+    }
+
+    @Test(arguments: [
+        ("access_denied", OAuthError.accessDenied), ("expired_token", .timedOut),
+        ("incorrect_device_code", .requestFailed(RefreshFailure(.refused("incorrect_device_code")))),
+    ])
+    func errorsWithStatus200EndTheWait(_ code: String, _ error: OAuthError) async throws {
+        let client = try client(try await server([.json(#"{"error":"\#(code)"}"#)]))
+        let device = try await client.authorizeDevice(scopes: [])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) } == error)
+    }
+
+    @Test func aRefusedDeviceIsToldWhy() async throws {
+        let client = try client(try await server(codes: #"{"error":"device_flow_disabled"}"#, []))
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.authorizeDevice(scopes: []) }
+                == .requestFailed(RefreshFailure(.refused("device_flow_disabled"))))
+    }
+
     @Test func aDeviceWaitsAsItIsTold() async throws {
         let server = try await server([
             Self.refusal("authorization_pending"), Self.refusal("slow_down"),

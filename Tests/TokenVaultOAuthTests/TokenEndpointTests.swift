@@ -59,7 +59,7 @@ import TokenVault
         (429, "", .throttled), (429, #"{"error":"invalid_grant"}"#, .throttled),
         (503, "", .serverError(503)), (500, #"{"error":"invalid_grant"}"#, .serverError(500)),
         (302, "", .unusable(302)), (307, "", .unusable(307)), (204, "", .unusable(204)),
-        (200, "{}", .unusable(200)), (200, #"{"error":"invalid_grant"}"#, .unusable(200)),
+        (200, "{}", .unusable(200)),
         (200, #"{"access_token":"a","token_type":"mac"}"#, .unusable(200)),
         (200, #"{"access_token":"fake"#, .unusable(200)),
         (200, #"{"access_token":"a","refresh_token":7}"#, .unusable(200)),
@@ -68,6 +68,31 @@ import TokenVault
     ])
     func answersMean(_ status: Int, _ body: String, _ kind: RefreshFailure.Kind) async throws {
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
+    }
+
+    // GitHub answers 200, and others have words of their own for a refresh token that is over.
+    @Test(arguments: [
+        (200, #"{"error":"invalid_grant"}"#, RefreshFailure.Kind.invalidGrant),
+        (200, #"{"error":"bad_refresh_token","error_description":"d","error_uri":"u"}"#, .invalidGrant),
+        (400, #"{"error":"invalid_refresh_token"}"#, .invalidGrant),
+        (200, #"{"error":"incorrect_client_credentials"}"#, .refused("incorrect_client_credentials")),
+        (201, #"{"error":"access_denied","access_token":null}"#, .refused("access_denied")),
+        (200, #"{"access_token":"","error":"access_denied"}"#, .refused("access_denied")),
+        (302, #"{"error":"access_denied"}"#, .refused("access_denied")),
+        (200, #"{"error":{"message":"invalid_grant"}}"#, .unusable(200)),
+        (400, #"{"error":{"code":"invalid_grant"}}"#, .unusable(400)), (400, #"{"error":7}"#, .unusable(400)),
+        (400, #"["invalid_grant"]"#, .unusable(400)), (400, #"{"errors":["invalid_grant"]}"#, .unusable(400)),
+    ])
+    func anErrorCountsAtAnyStatus(_ status: Int, _ body: String, _ kind: RefreshFailure.Kind) async throws {
+        #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
+    }
+
+    /// Some send an empty error with every answer.
+    @Test func tokensBesideAnErrorAreTokens() async throws {
+        for code in [#""""#, #""none""#, "null"] {
+            let answer = #"{"error":\#(code),"access_token":"fake-access","token_type":"bearer"}"#
+            #expect(try await outcome(.json(answer)).get().accessToken == "fake-access")
+        }
     }
 
     /// AsyncHTTPClient would end the process.

@@ -27,7 +27,8 @@ extension OAuthClient {
     /// Requests a code that the user types in on another device. Throws `unsupported`, `requestFailed`,
     /// `malformedResponse`, `cancelled`.
     public func authorizeDevice(scopes: [String]) async throws(OAuthError) -> DeviceAuthorization {
-        let endpoint = try provider.endpoint(provider.deviceAuthorizationEndpoint, for: "the device grant")
+        let endpoint = try provider.address(
+            .deviceAuthorization, provider.deviceAuthorizationEndpoint, for: "the device grant")
         let begun = clock()
         // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
         var form = try Scopes.fields(scopes) + authentication.fields(of: clientID)
@@ -35,8 +36,8 @@ extension OAuthClient {
         switch await transport.post(form, to: endpoint, authorization: authentication.header(of: clientID)) {
         case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
         case .success(let answer):
-            guard answer.status == 200 else {
-                throw .requestFailed(TokenEndpointFailure.failure(of: answer).withoutRefreshToken)
+            if let failure = TokenEndpointFailure.refusal(in: answer) {
+                throw .requestFailed(failure.withoutRefreshToken)
             }
             return try DeviceAuthorization(
                 answer.body, begun: begun, scopes: scopes)

@@ -149,8 +149,7 @@ extension OAuthClient {
         {
         case .failure(let failure): return failure
         // The server also reports success for an unknown token.
-        case .success(let answer) where answer.isSuccess: return nil
-        case .success(let answer): return TokenEndpointFailure.failure(of: answer)
+        case .success(let answer): return TokenEndpointFailure.refusal(in: answer)
         }
     }
 }

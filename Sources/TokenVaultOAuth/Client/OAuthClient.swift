@@ -93,9 +93,9 @@ public struct OAuthClient: Sendable {
         case .failure(let failure): return .failure(.failed(failure))
         case .success(let answer):
             let failure = TokenEndpointFailure.failure(of: answer)
+            guard case .unusable = failure.kind else { return .failure(.failed(failure)) }
             guard answer.isSuccess else {
                 // The response comes from a gateway, not from the token endpoint.
-                guard case .unusable = failure.kind else { return .failure(.failed(failure)) }
                 return .failure(.useless(.malformedResponse("the status"), failure))
             }
             do throws(OAuthError) {

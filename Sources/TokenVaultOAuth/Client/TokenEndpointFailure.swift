@@ -6,13 +6,34 @@ internal import FoundationEssentials
 #endif
 
 /// The failure in an error response (RFC 6749 section 5.2, RFC 9110 section 15).
+///
+/// A body that is an object with a text `error` and no access token states the error, also with a status of success: GitHub
+/// answers so. After 429 and 5xx the status counts, since a gateway may have answered for the token endpoint.
 enum TokenEndpointFailure {
     private struct Document: Decodable {
-        let error: String
+        let code: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case error
+            case accessToken = "access_token"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            let token = try? values.decode(String.self, forKey: .accessToken)
+            code = token?.isEmpty ?? true ? try? values.decode(String.self, forKey: .error) : nil
+        }
     }
 
     static func failure(of answer: OAuthTransport.Answer) -> RefreshFailure {
         RefreshFailure(kind(of: answer), retryAfter: answer.retryAfter, serverDate: answer.serverDate)
+    }
+
+    /// Returns the failure of an answer that has to be a success with a document; `nil` when it can be one.
+    static func refusal(in answer: OAuthTransport.Answer) -> RefreshFailure? {
+        let failure = failure(of: answer)
+        if answer.isSuccess, case .unusable = failure.kind { return nil }
+        return failure
     }
 
     private static func kind(of answer: OAuthTransport.Answer) -> RefreshFailure.Kind {
@@ -20,19 +41,19 @@ enum TokenEndpointFailure {
         case 429: return .throttled
         case 503 where answer.retryAfter != nil: return .throttled
         case 500...599: return .serverError(answer.status)
-        case 400...499:
+        default:
             // A gateway may also reject the request, with a page that has no error code.
             switch code(in: answer.body) {
             case nil: return .unusable(answer.status)
-            case "invalid_grant": return .invalidGrant
+            // The second is GitHub's word for it, the third that of others.
+            case "invalid_grant", "bad_refresh_token", "invalid_refresh_token": return .invalidGrant
             case let code?: return .refused(code)
             }
-        default: return .unusable(answer.status)
         }
     }
 
     private static func code(in body: [UInt8]) -> String? {
-        (try? JSONDecoder().decode(Document.self, from: Data(body))).map { word($0.error) }
+        (try? JSONDecoder().decode(Document.self, from: Data(body)))?.code.map(word)
     }
 
     /// Returns `code` if it is one word of letters and underscores, as every registered code is. The word is
