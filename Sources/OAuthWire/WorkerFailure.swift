@@ -15,6 +15,10 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         case invalidMetadata
         /// The provider's own name differs from the issuer, has an additional slash at its end, or lacks one.
         case otherIssuer, issuerWithSlash, issuerWithoutSlash
+        /// The metadata is that of all tenants of the provider.
+        case issuerOfAllTenants
+        /// The metadata is at another address: that in ``WorkerFailure/detail``, or one that cannot be used.
+        case redirected
         /// The provider does not support the request.
         case unsupported
         /// The provider's response cannot be used.
@@ -94,7 +98,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .serverError: .serverError(status ?? 500)
             case .unusable: .unusable(status ?? 200)
             case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .otherIssuer, .issuerWithSlash,
-                .issuerWithoutSlash, .unsupported:
+                .issuerWithoutSlash, .issuerOfAllTenants, .redirected, .unsupported:
                 .refused("cannot_ask")
             case .noAnswer, .timedOut, .cancelled: .timedOut
             default: .interrupted

@@ -2,7 +2,8 @@
 public import TokenVaultAuth
 
 /// The reason that a sign-in or another exchange with a provider failed. No case has a token, a code or a
-/// secret in it. The only server text is an `error` code that is one word of letters and underscores.
+/// secret in it. The only server text is an `error` code that is one word of letters and underscores, and the checked address of
+/// a redirection.
 public indirect enum OAuthError: Error, Sendable, Equatable {
     /// An address, a name or a setting cannot be used; the text says which.
     case invalid(String)
@@ -10,6 +11,8 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     case invalidMetadata(String)
     /// The provider at the issuer's address has another name (RFC 8414 section 3.3).
     case issuerDiffers(IssuerDifference)
+    /// The metadata is at another address, which is not asked; `nil` for one that cannot be used or shown.
+    case redirected(to: String?)
     /// The provider does not support the request; the text says which part.
     case unsupported(String)
     /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` means
@@ -45,6 +48,10 @@ extension OAuthError: CustomStringConvertible {
         case .invalid(let what): "\(what) cannot be used: look at what was given"
         case .invalidMetadata(let what):
             "\(what) in the provider's metadata cannot be used: look at the issuer's address"
+        case .issuerDiffers(.tenantPlaceholder):
+            "the provider's metadata is that of all tenants: give the issuer of one, with its number for {tenantid}"
+        case .redirected(let address):
+            "the provider's metadata is at another address (\(address ?? "one that cannot be used")): look at the issuer's address"
         case .issuerDiffers(let difference):
             "the issuer\(difference.note) in the provider's metadata cannot be used: look at the issuer's address"
         case .unsupported(let what): "the provider does not offer \(what): use another way to sign in"
@@ -75,10 +82,12 @@ public enum IssuerDifference: Sendable, Equatable, CaseIterable {
     case slashInMetadata
     /// The issuer has a slash at its end, and the provider's name has none.
     case slashInIssuer
+    /// The provider's name has the text `{tenantid}` for the number of a tenant, as Microsoft's metadata for all tenants has.
+    case tenantPlaceholder
 
     var note: String {
         switch self {
-        case .otherName: ""
+        case .otherName, .tenantPlaceholder: ""
         case .slashInMetadata: " (with a slash at its end)"
         case .slashInIssuer: " (without a slash at its end)"
         }

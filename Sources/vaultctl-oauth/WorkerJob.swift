@@ -145,6 +145,8 @@ extension WorkerFailure {
         case .issuerDiffers(.otherName): self.init(Kind.otherIssuer)
         case .issuerDiffers(.slashInMetadata): self.init(Kind.issuerWithSlash)
         case .issuerDiffers(.slashInIssuer): self.init(Kind.issuerWithoutSlash)
+        case .issuerDiffers(.tenantPlaceholder): self.init(Kind.issuerOfAllTenants)
+        case .redirected(let address): self.init(Kind.redirected, address)
         case .unsupported(let what): self.init(Kind.unsupported, what)
         case .requestFailed(let failure): self.init(failure)
         case .malformedResponse(let what): self.init(Kind.malformedResponse, what)

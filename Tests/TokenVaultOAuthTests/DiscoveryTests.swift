@@ -85,18 +85,93 @@ import TokenVaultAuth
                 == .issuerDiffers(.otherName))
     }
 
+    /// What is optional is left out, and refused when it is to be used.
     @Test(arguments: [
-        ("jwks_uri", "the key set's address"), ("revocation_endpoint", "the revocation endpoint"),
-        ("authorization_endpoint", "the authorization endpoint"),
-        ("device_authorization_endpoint", "the device authorization endpoint"),
+        #""http://a.example/x""#, #""javascript:alert(1)""#, #""file:///etc/passwd""#, #""""#, "7", "{}",
     ])
-    func endpointsWithoutEncryptionAreRefused(_ member: String, _ name: String) async throws {
-        for address in ["http://a.example/x", "javascript:alert(1)", "file:///etc/passwd", ""] {
-            let server = try await server(#","\#(member)":"\#(address)""#)
-            #expect(
-                await failure { () async throws(OAuthError) in try await discover(server.origin) }
-                    == .invalidMetadata(name))
+    func optionalEndpointsThatCannotBeUsedAreLeftOut(_ address: String) async throws {
+        let members = [
+            "jwks_uri", "revocation_endpoint", "authorization_endpoint", "device_authorization_endpoint",
+            "userinfo_endpoint", "end_session_endpoint",
+        ]
+        let server = try await server(members.map { #","\#($0)":\#(address)"# }.joined())
+        let found = try await discover(server.origin)
+        #expect(
+            [found.jwksURI, found.revocationEndpoint, found.authorizationEndpoint].allSatisfy { $0 == nil })
+        #expect(
+            [found.deviceAuthorizationEndpoint, found.userInfoEndpoint, found.endSessionEndpoint].allSatisfy {
+                $0 == nil
+            })
+        let client = try OAuthClient(provider: found, clientID: "a", transport: transport)
+        #expect(client.revokeRequestProvider == nil)
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.authorizeDevice(scopes: []) }
+                == .invalidMetadata("the device authorization endpoint"))
+        #expect(
+            await failure { () async throws(OAuthError) in
+                try client.authorizationRequest(redirectURI: "http://127.0.0.1:1/c", scopes: [])
+            } == .invalidMetadata("the authorization endpoint"))
+        let token = try #require(SigningKey.make("ES256")).sign("{}")
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.idTokenValidator.validate(token) }
+                == .invalidMetadata("the key set's address"))
+    }
+
+    @Test func optionalListsOfAnotherTypeCountAsAbsent() async throws {
+        let server = try await server(
+            #","scopes_supported":"a b","code_challenge_methods_supported":{},"grant_types_supported":[1],"#
+                + #""authorization_response_iss_parameter_supported":"yes","token_endpoint_auth_methods_supported":null"#
+        )
+        let found = try await discover(server.origin)
+        #expect(found.scopesSupported == nil && found.codeChallengeMethodsSupported == nil)
+        #expect(found.grantTypesSupported == nil && found.tokenEndpointAuthMethodsSupported == nil)
+        #expect(!found.authorizationResponseIssParameterSupported)
+    }
+
+    /// A provider without a token endpoint that can be used is of no use.
+    @Test(arguments: [#""http://a.example/x""#, "7", "null"])
+    func theTokenEndpointIsNotOptional(_ address: String) async throws {
+        let server = try await ScriptedServer { asked in
+            .json(
+                #"{"issuer":"http://\#(asked.headers.first(name: "Host") ?? "")","token_endpoint":\#(address)}"#
+            )
         }
+        #expect(
+            await failure { () async throws(OAuthError) in try await discover(server.origin) }
+                == .invalidMetadata("the token endpoint"))
+    }
+
+    /// Any refusal of a place, and any document that is none, lets the next place speak.
+    @Test(arguments: [400, 401, 403, 404, 405, 406, 410, 200])
+    func everyPlaceIsAsked(_ status: Int) async throws {
+        let places = [
+            "/t/1/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/t/1",
+            "/.well-known/openid-configuration/t/1", "/t/1/.well-known/oauth-authorization-server",
+        ]
+        for place in places {
+            let server = try await ScriptedServer { asked in
+                guard asked.path == place else { return .json("<html>", status: status) }
+                let origin = "http://\(asked.headers.first(name: "Host") ?? "")"
+                return .json(#"{"issuer":"\#(origin)/t/1","token_endpoint":"\#(origin)/token"}"#)
+            }
+            #expect(try await discover("\(server.origin)/t/1").issuer == "\(server.origin)/t/1")
+            #expect(server.asked.map(\.path) == Array(places.prefix { $0 != place }) + [place])
+        }
+    }
+
+    /// The first document tells more than the places without one.
+    @Test func theFirstDocumentsProblemIsTold() async throws {
+        let server = try await server(
+            issuer: "https://other.example", at: "/t/.well-known/openid-configuration")
+        #expect(
+            await failure { () async throws(OAuthError) in try await discover("\(server.origin)/t") }
+                == .issuerDiffers(.otherName))
+        #expect(server.asked.count == 4)
+        let tenants = try await self.server(issuer: "https://login.example/{tenantid}/v2.0")
+        #expect(
+            await failure { () async throws(OAuthError) in try await discover(tenants.origin) }
+                == .issuerDiffers(.tenantPlaceholder))
+        #expect(OAuthError.issuerDiffers(.tenantPlaceholder).description.contains("{tenantid}"))
     }
 
     /// What is on this machine is reached in clear by a provider of this machine alone.
@@ -129,15 +204,34 @@ import TokenVaultAuth
                 == .requestFailed(RefreshFailure(.unusable(200))))
     }
 
+    /// It is said where to, for a person to decide.
     @Test func redirectionsAreNotFollowed() async throws {
         let real = try await server()
-        let server = try await ScriptedServer(
-            always: .init(
-                status: 302, headers: [("Location", "\(real.origin)/.well-known/openid-configuration")]))
+        let moved = "\(real.origin)/.well-known/openid-configuration"
+        for status in [301, 302, 303, 307, 308] {
+            let server = try await ScriptedServer(
+                always: .init(status: status, headers: [("Location", moved)]))
+            #expect(
+                await failure { () async throws(OAuthError) in try await discover(server.origin) }
+                    == .redirected(to: moved))
+            let within = try await ScriptedServer(
+                always: .init(status: status, headers: [("Location", "/new/x")]))
+            #expect(
+                await failure { () async throws(OAuthError) in try await discover(within.origin) }
+                    == .redirected(to: "\(within.origin)/new/x"))
+        }
+        #expect(real.asked.isEmpty)
+    }
+
+    @Test(arguments: [
+        "http://a.example/x", "javascript:alert(1)", "//other.example/x", "x", "https://a.example/\u{202e}",
+        "https://a.example/" + String(repeating: "x", count: 400),
+    ])
+    func aRedirectionThatCannotBeShownIsNot(_ location: String) async throws {
+        let server = try await ScriptedServer(always: .init(status: 302, headers: [("Location", location)]))
         #expect(
             await failure { () async throws(OAuthError) in try await discover(server.origin) }
-                == .malformedResponse("the status"))
-        #expect(real.asked.isEmpty)
+                == .redirected(to: nil))
     }
 
     /// A program keeps the metadata between runs; what it reads back is looked at again.

@@ -28,7 +28,7 @@ import TokenVault
         return try await HTTPClient.shared.execute(request, timeout: .seconds(3_600)).status
     }
 
-    @Test(arguments: ProviderMetadata.WellKnown.allCases)
+    @Test(arguments: [.openIDConfiguration, .oauthAuthorizationServer] as [ProviderMetadata.WellKnown])
     func itIsDiscovered(_ place: ProviderMetadata.WellKnown) async throws {
         let found = try await ProviderMetadata.discover(
             issuer: provider.issuer, at: [place], transport: RunningProvider.transport())

@@ -45,7 +45,8 @@ extension OAuthClient {
     func authorizationRequest(
         redirectURI: String, state: Secret, scopes: [String], parameters: [String: String]
     ) throws(OAuthError) -> AuthorizationRequest {
-        let endpoint = try provider.endpoint(provider.authorizationEndpoint, for: "sign-in in a browser")
+        let endpoint = try provider.address(
+            .authorization, provider.authorizationEndpoint, for: "sign-in in a browser")
         guard provider.codeChallengeMethodsSupported?.contains("S256") ?? true else {
             throw .unsupported("PKCE with S256")
         }

@@ -53,23 +53,63 @@ struct MetadataDocument: Codable {
 
     /// Returns a difference that users overlook when they copy an issuer's address.
     private static func difference(_ found: String, from asked: String) -> IssuerDifference {
+        if found.contains("{tenantid}") { return .tenantPlaceholder }
+        if found.contains("{tenantid}") { return .tenantPlaceholder }
         if found.utf8.elementsEqual("\(asked)/".utf8) { return .slashInMetadata }
         if asked.utf8.elementsEqual("\(found)/".utf8) { return .slashInIssuer }
         return .otherName
     }
 
-    /// Returns the checked metadata. Throws `invalidMetadata`.
+    /// Returns the checked metadata, without the optional addresses that cannot be used. Throws `invalidMetadata` for the
+    /// issuer and the token endpoint.
     func metadata() throws(OAuthError) -> ProviderMetadata {
         guard let tokenEndpoint else { throw .invalidMetadata("the token endpoint") }
-        return try ProviderMetadata(
-            issuer: issuer, authorizationEndpoint: authorizationEndpoint, tokenEndpoint: tokenEndpoint,
-            deviceAuthorizationEndpoint: deviceAuthorizationEndpoint, revocationEndpoint: revocationEndpoint,
-            jwksURI: jwksURI, userInfoEndpoint: userInfoEndpoint, endSessionEndpoint: endSessionEndpoint,
-            scopesSupported: scopesSupported, codeChallengeMethodsSupported: codeChallengeMethodsSupported,
+        guard let home = WebAddress.secure(issuer) else { throw .invalidMetadata("the issuer") }
+        var unusable: Set<ProviderMetadata.Endpoint> = []
+        func usable(_ address: String?, _ endpoint: ProviderMetadata.Endpoint) -> String? {
+            guard let address, !ProviderMetadata.isUsable(address, of: home) else { return address }
+            unusable.insert(endpoint)
+            return nil
+        }
+        var metadata = try ProviderMetadata(
+            issuer: issuer, authorizationEndpoint: usable(authorizationEndpoint, .authorization),
+            tokenEndpoint: tokenEndpoint,
+            deviceAuthorizationEndpoint: usable(deviceAuthorizationEndpoint, .deviceAuthorization),
+            revocationEndpoint: usable(revocationEndpoint, .revocation), jwksURI: usable(jwksURI, .keySet),
+            userInfoEndpoint: usable(userInfoEndpoint, .userInfo),
+            endSessionEndpoint: usable(endSessionEndpoint, .endSession), scopesSupported: scopesSupported,
+            codeChallengeMethodsSupported: codeChallengeMethodsSupported,
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
             authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported ?? false)
+        metadata.unusable = unusable
+        return metadata
+    }
+}
+
+extension MetadataDocument {
+    /// Reads the members one by one: an optional one of another type counts as absent, an address as unusable.
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        func address(_ key: CodingKeys) -> String? {
+            guard let isNull = try? values.decodeNil(forKey: key), !isNull else { return nil }
+            return (try? values.decode(String.self, forKey: key)) ?? ""
+        }
+        func list(_ key: CodingKeys) -> [String]? { try? values.decode([String].self, forKey: key) }
+        self.init(
+            issuer: try values.decode(String.self, forKey: .issuer),
+            authorizationEndpoint: address(.authorizationEndpoint), tokenEndpoint: address(.tokenEndpoint),
+            deviceAuthorizationEndpoint: address(.deviceAuthorizationEndpoint),
+            revocationEndpoint: address(.revocationEndpoint), jwksURI: address(.jwksURI),
+            userInfoEndpoint: address(.userInfoEndpoint), endSessionEndpoint: address(.endSessionEndpoint),
+            scopesSupported: list(.scopesSupported),
+            codeChallengeMethodsSupported: list(.codeChallengeMethodsSupported),
+            grantTypesSupported: list(.grantTypesSupported),
+            tokenEndpointAuthMethodsSupported: list(.tokenEndpointAuthMethodsSupported),
+            idTokenSigningAlgValuesSupported: list(.idTokenSigningAlgValuesSupported),
+            authorizationResponseIssParameterSupported: try? values.decode(
+                Bool.self, forKey: .authorizationResponseIssParameterSupported))
     }
 }
 

@@ -1,41 +1,69 @@
 #if OAuth
+internal import NIOHTTP1
 internal import TokenVaultAuth
 
 extension ProviderMetadata {
-    /// The places where a provider publishes its metadata.
+    /// The places where a provider publishes its metadata, in the order of ``discover(issuer:at:transport:)``. For an issuer
+    /// without a path the last two are the first two.
     public enum WellKnown: Sendable, CaseIterable {
         /// `/.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4).
         case openIDConfiguration
         /// `/.well-known/oauth-authorization-server` before the issuer's path (RFC 8414 section 3.1).
         case oauthAuthorizationServer
+        /// `/.well-known/openid-configuration` before the issuer's path (RFC 8414 section 5).
+        case openIDConfigurationBeforePath
+        /// `/.well-known/oauth-authorization-server` behind the issuer's path, where some providers have it.
+        case oauthAuthorizationServerBehindPath
     }
 
-    /// Fetches the provider's metadata. Tries the second place when there is nothing at the first.
+    /// Fetches the provider's metadata. Tries the next place after any 4xx but 429, and after a document that cannot be
+    /// used, whose error is thrown when no other place has a usable one.
     ///
-    /// The document's issuer has to equal `issuer`, byte for byte. Throws `invalid` for an issuer that is not
-    /// `https` (or `http` on this machine), or that has a query. Throws `invalidMetadata`, `requestFailed`,
-    /// `malformedResponse`, and `unsupported` when there is no metadata.
+    /// The document's issuer has to equal `issuer`, byte for byte. An optional part that cannot be used is left out; what
+    /// needs it throws `invalidMetadata` then. Throws `invalid` for an issuer that is not `https` (or `http` on this
+    /// machine), or that has a query. Throws `invalidMetadata`, `issuerDiffers`, `redirected`, `requestFailed`,
+    /// `malformedResponse`, `cancelled`, and `unsupported` when there is no metadata.
     public static func discover(
         issuer: String, at places: [WellKnown] = WellKnown.allCases, transport: OAuthTransport
     ) async throws(OAuthError) -> ProviderMetadata {
         guard let home = WebAddress.secure(issuer), home.query == nil else { throw .invalid("the issuer") }
+        var firstProblem: OAuthError?
+        var asked: Set<String> = []
         for place in places {
             guard let address = WebAddress.secure(place.address(of: home)) else {
                 throw .invalid("the issuer")
             }
+            guard asked.insert(address.text).inserted else { continue }
             let answer: OAuthTransport.Answer
             switch await transport.get(address) {
             case .success(let success): answer = success
             case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
             }
             switch answer.status {
-            case 200: return try MetadataDocument.metadata(in: answer.body, of: issuer)
-            case 404, 410: continue
+            case 200:
+                do throws(OAuthError) {
+                    return try MetadataDocument.metadata(in: answer.body, of: issuer)
+                } catch {
+                    firstProblem = firstProblem ?? error
+                }
+            case 301, 302, 303, 307, 308: throw .redirected(to: answer.redirection(from: address))
             case 429, 500...599: throw .requestFailed(TokenEndpointFailure.failure(of: answer))
+            case 400...499: continue
             default: throw .malformedResponse("the status")
             }
         }
-        throw .unsupported("metadata at this issuer")
+        throw firstProblem ?? .unsupported("metadata at this issuer")
+    }
+}
+
+extension OAuthTransport.Answer {
+    /// Returns the address of the `Location` header, if it is one that can be asked, and short enough to be shown (RFC 9110
+    /// section 10.2.2).
+    fileprivate func redirection(from address: WebAddress) -> String? {
+        guard let location = headers.first(name: "Location"), location.utf8.count <= 400 else { return nil }
+        let root = address.text.dropLast(address.path.utf8.count)
+        let isPath = location.hasPrefix("/") && !location.hasPrefix("//")
+        return WebAddress.secure(isPath ? root + location : location)?.text
     }
 }
 
@@ -46,6 +74,8 @@ extension ProviderMetadata.WellKnown {
         return switch self {
         case .openIDConfiguration: "\(root)\(path)/.well-known/openid-configuration"
         case .oauthAuthorizationServer: "\(root)/.well-known/oauth-authorization-server\(path)"
+        case .openIDConfigurationBeforePath: "\(root)/.well-known/openid-configuration\(path)"
+        case .oauthAuthorizationServerBehindPath: "\(root)\(path)/.well-known/oauth-authorization-server"
         }
     }
 }

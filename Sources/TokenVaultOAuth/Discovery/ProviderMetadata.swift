@@ -2,7 +2,8 @@
 internal import TokenVaultAuth
 
 /// The metadata of a provider (RFC 8414 section 2, OpenID Connect Discovery section 3). Every address in it
-/// was checked: it is `https`, or `http` on this machine for a provider that is on this machine.
+/// was checked: it is `https`, or `http` on this machine for a provider that is on this machine. An optional part of a fetched
+/// document that cannot be used is `nil`.
 public struct ProviderMetadata: Sendable, Equatable {
     /// The provider's name, an address; its tokens and answers have the same name.
     public let issuer: String
@@ -32,6 +33,19 @@ public struct ProviderMetadata: Sendable, Equatable {
     public let idTokenSigningAlgValuesSupported: [String]?
     /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool
+    /// The optional endpoints of a document whose addresses cannot be used.
+    var unusable: Set<Endpoint> = []
+
+    /// An endpoint, by what errors call it.
+    enum Endpoint: String, Sendable {
+        case authorization = "the authorization endpoint"
+        case token = "the token endpoint"
+        case deviceAuthorization = "the device authorization endpoint"
+        case revocation = "the revocation endpoint"
+        case keySet = "the key set's address"
+        case userInfo = "the user info endpoint"
+        case endSession = "the end session endpoint"
+    }
 
     /// Creates the metadata of a provider that publishes none. Throws `invalidMetadata`, naming the part, for
     /// an address that is not `https` (or `http` on this machine, with an issuer there).
@@ -47,17 +61,14 @@ public struct ProviderMetadata: Sendable, Equatable {
         guard let home = WebAddress.secure(issuer), home.query == nil else {
             throw .invalidMetadata("the issuer")
         }
-        let addresses: [(String, String?)] = [
-            ("the authorization endpoint", authorizationEndpoint), ("the token endpoint", tokenEndpoint),
-            ("the device authorization endpoint", deviceAuthorizationEndpoint),
-            ("the revocation endpoint", revocationEndpoint), ("the key set's address", jwksURI),
-            ("the user info endpoint", userInfoEndpoint), ("the end session endpoint", endSessionEndpoint),
+        let addresses: [(Endpoint, String?)] = [
+            (.authorization, authorizationEndpoint), (.token, tokenEndpoint),
+            (.deviceAuthorization, deviceAuthorizationEndpoint), (.revocation, revocationEndpoint),
+            (.keySet, jwksURI), (.userInfo, userInfoEndpoint), (.endSession, endSessionEndpoint),
         ]
-        for (name, address) in addresses {
+        for (endpoint, address) in addresses {
             guard let address else { continue }
-            guard let place = WebAddress.secure(address),
-                place.origin.scheme == "https" || home.origin.isLoopback
-            else { throw .invalidMetadata(name) }
+            guard Self.isUsable(address, of: home) else { throw .invalidMetadata(endpoint.rawValue) }
         }
         self.issuer = issuer
         self.authorizationEndpoint = authorizationEndpoint
@@ -75,9 +86,18 @@ public struct ProviderMetadata: Sendable, Equatable {
         self.authorizationResponseIssParameterSupported = authorizationResponseIssParameterSupported
     }
 
-    /// Returns the endpoint `address`, which the initializer checked. Throws `unsupported` when there is
-    /// none.
-    func endpoint(_ address: String?, for what: String) throws(OAuthError) -> WebAddress {
+    /// Whether the address is `https`, or `http` on this machine with an issuer there.
+    static func isUsable(_ address: String, of issuer: WebAddress) -> Bool {
+        guard let place = WebAddress.secure(address) else { return false }
+        return place.origin.scheme == "https" || issuer.origin.isLoopback
+    }
+
+    /// Returns the address of an endpoint, which the initializer checked, for the use `what`. Throws `invalidMetadata` when the
+    /// provider's document has one that cannot be used, and `unsupported` when it has none.
+    func address(
+        _ endpoint: Endpoint, _ address: String?, for what: String
+    ) throws(OAuthError) -> WebAddress {
+        guard !unusable.contains(endpoint) else { throw .invalidMetadata(endpoint.rawValue) }
         guard let address = address.flatMap(WebAddress.secure) else { throw .unsupported(what) }
         return address
     }

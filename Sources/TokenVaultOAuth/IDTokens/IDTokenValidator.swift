@@ -49,6 +49,7 @@ public struct IDTokenValidator: Sendable {
     }
 
     private let issuer: String
+    private let hasUnusableKeySet: Bool
     private let clientID: String
     private let configuration: Configuration
     private let algorithms: Set<SigningAlgorithm>
@@ -61,6 +62,7 @@ public struct IDTokenValidator: Sendable {
         transport: OAuthTransport, clock: @escaping @Sendable () -> Date = { Date() }
     ) {
         issuer = provider.issuer
+        hasUnusableKeySet = provider.unusable.contains(.keySet)
         self.clientID = clientID
         self.configuration = configuration
         self.clock = clock
@@ -90,7 +92,8 @@ public struct IDTokenValidator: Sendable {
     /// token; times are then compared with the provider's own clock.
     ///
     /// Throws `invalidIDToken` with the problem. Throws `requestFailed` and `malformedResponse` when the keys
-    /// could not be fetched, `unsupported` when the provider has none, and `cancelled`.
+    /// could not be fetched, `invalidMetadata` when their address cannot be used, `unsupported` when the provider has none, and
+    /// `cancelled`.
     public func validate(
         _ token: String, expecting expectation: IDTokenExpectation = IDTokenExpectation(),
         serverDate: Date? = nil
@@ -98,7 +101,11 @@ public struct IDTokenValidator: Sendable {
         guard let signed = SignedToken(token) else { throw .invalidIDToken(.malformed) }
         guard let algorithm = SigningAlgorithm(rawValue: signed.algorithm), algorithms.contains(algorithm)
         else { throw .invalidIDToken(.algorithm) }
-        guard let keySet else { throw .unsupported("keys for ID tokens") }
+        guard let keySet else {
+            throw hasUnusableKeySet
+                ? .invalidMetadata(ProviderMetadata.Endpoint.keySet.rawValue)
+                : .unsupported("keys for ID tokens")
+        }
         let key = try await keySet.key(named: signed.keyID, for: algorithm)
         guard await key.verifies(signed, with: algorithm) else { throw .invalidIDToken(.signature) }
         guard let claims = IDTokenClaims(signed) else { throw .invalidIDToken(.malformed) }

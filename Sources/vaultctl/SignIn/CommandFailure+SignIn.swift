@@ -266,6 +266,15 @@ extension CommandFailure {
                 .unavailable, "the provider found there has another name than --issuer says",
                 "give --issuer letter for letter as the \"issuer\" in its metadata; those are at what you gave with "
                     + "/.well-known/openid-configuration behind it")
+        case .issuerOfAllTenants:
+            self.init(
+                .unavailable, "the provider's metadata is that of all tenants",
+                "give the --issuer of one, with its number where the metadata has {tenantid}")
+        case .redirected:
+            let address = failure.detail.map(Self.printable) ?? "an address that cannot be used"
+            self.init(
+                .unavailable, "the provider's metadata has moved to \(address)",
+                "give --issuer as there, without /.well-known/ and what follows")
         case .invalidMetadata:
             self.init(
                 .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
