@@ -32,7 +32,9 @@ import TokenVaultPlatform
         #expect(again.error.contains("it opens slot 1 (key-file) already"), "\(again.error)")
         let words = try sandbox.file("words", "fake words\n")
         #expect(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words).status == 0)
-        expectOneLine(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words), status: 9)
+        let twice = try sandbox.run(
+            "slot", "add", "passphrase", "--new-passphrase-file", words, "--passphrase-file", words)
+        expectOneLine(twice, status: 9)
         #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 2)
         // The key file, which was there before, stays.
         #expect(try sandbox.run("list").status == 0)

@@ -100,6 +100,8 @@ struct RevocationOptions: ParsableArguments {
             report = try change { done, total in console.progress.show("Sealing again", done, of: total) }
         } catch {
             guard case .slotWouldBeLost? = error.reason else {
+                // The keys may have changed all the same.
+                if error.code == .outcomeUnknown { _ = session.releaseFromAgent() }
                 throw CommandFailure(error)
             }
             throw CommandFailure(
