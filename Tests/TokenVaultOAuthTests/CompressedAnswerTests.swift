@@ -68,6 +68,20 @@ import TokenVaultAuth
         }
     }
 
+    /// The status counts, and so does the time to come back.
+    @Test(arguments: ["gzip", "deflate"]) func theStatusOfABrokenBodyCounts(_ coding: String) async throws {
+        for body in [[], [1, 2, 3, 4]] as [[UInt8]] {
+            var busy = reply(body, coding, status: 503)
+            busy.headers.append(("Retry-After", "7"))
+            let failure = await refreshRequest(try client(try await ScriptedServer(always: busy))).failure
+            #expect(failure?.kind == .throttled && failure?.retryAfter != nil)
+            // A revocation has no body to read.
+            let server = try await ScriptedServer(always: reply(body, coding))
+            let revoke = try #require(try client(server).revokeRequestProvider)
+            try await revoke(TokenInfo(accessToken: "fake"))
+        }
+    }
+
     @Test func whatIsOfAnotherCodingIsOfNoUse() async throws {
         let server = try await ScriptedServer(always: reply([0x0b, 0x02, 0x80, 0x41, 0x03], "br"))
         #expect(await refreshRequest(try client(server)).failure?.kind == .unusable(200))

@@ -103,7 +103,14 @@ import TokenVaultAuth
                 $0 == nil
             })
         let client = try OAuthClient(provider: found, clientID: "a", transport: transport)
-        #expect(client.revokeRequestProvider == nil)
+        // A kept document says the same.
+        #expect(
+            try JSONDecoder().decode(ProviderMetadata.self, from: try JSONEncoder().encode(found)) == found)
+        let revoke = try #require(client.revokeRequestProvider)
+        let refused = await #expect(throws: RefreshFailure.self) {
+            try await revoke(TokenInfo(accessToken: "fake"))
+        }
+        #expect(refused?.kind == .refused("no_usable_endpoint"))
         #expect(
             await failure { () async throws(OAuthError) in try await client.authorizeDevice(scopes: []) }
                 == .invalidMetadata("the device authorization endpoint"))
@@ -119,13 +126,25 @@ import TokenVaultAuth
 
     @Test func optionalListsOfAnotherTypeCountAsAbsent() async throws {
         let server = try await server(
-            #","scopes_supported":"a b","code_challenge_methods_supported":{},"grant_types_supported":[1],"#
-                + #""authorization_response_iss_parameter_supported":"yes","token_endpoint_auth_methods_supported":null"#
+            #","scopes_supported":"a b","code_challenge_methods_supported":null,"grant_types_supported":[1],"#
+                + #""authorization_response_iss_parameter_supported":null,"token_endpoint_auth_methods_supported":null"#
         )
         let found = try await discover(server.origin)
         #expect(found.scopesSupported == nil && found.codeChallengeMethodsSupported == nil)
         #expect(found.grantTypesSupported == nil && found.tokenEndpointAuthMethodsSupported == nil)
         #expect(!found.authorizationResponseIssParameterSupported)
+    }
+
+    /// Without these, the answer of another provider would pass, or a code without its proof (RFC 9207, RFC 7636).
+    @Test(arguments: [
+        #""authorization_response_iss_parameter_supported":"true""#,
+        #""code_challenge_methods_supported":"plain""#,
+    ])
+    func whatKeepsASignInSafeHasToBeOfItsType(_ member: String) async throws {
+        let server = try await server(",\(member)")
+        #expect(
+            await failure { () async throws(OAuthError) in try await discover(server.origin) }
+                == .invalidMetadata("the document"))
     }
 
     /// A provider without a token endpoint that can be used is of no use.

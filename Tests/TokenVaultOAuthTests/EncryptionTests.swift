@@ -79,7 +79,11 @@ import TokenVaultAuth
         let response = try? await client.execute(
             HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)"))
         #expect(response?.status.code == (isUsed ? 200 : nil))
-        #expect(try requests() == (isUsed ? 3 : 0))
+        // A request's own settings are no way around it.
+        var request = HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)")
+        request.tlsConfiguration = trust
+        #expect((try? await client.execute(request))?.status.code == (isUsed ? 200 : nil))
+        #expect(try requests() == (isUsed ? 4 : 0))
     }
 
     @Test func aCertificateThatNobodyTrustsIsRefused() async throws {

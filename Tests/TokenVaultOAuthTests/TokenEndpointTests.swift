@@ -87,6 +87,15 @@ import TokenVault
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
     }
 
+    /// A token that came beside an error may be good: the outcome is not known, and the token is revoked at a sign-in.
+    @Test(arguments: [
+        #"{"error":"access_denied","refresh_token":"fake"}"#, #"{"error":"invalid_grant","access_token":7}"#,
+        #"{"error":""}"#, #"{"error":"invalid_grant","access_token":"","refresh_token":["fake"]}"#,
+    ])
+    func anErrorBesideATokenIsNone(_ body: String) async throws {
+        #expect(try await outcome(.json(body)).failure?.kind == .unusable(200))
+    }
+
     /// Some send an empty error with every answer.
     @Test func tokensBesideAnErrorAreTokens() async throws {
         for code in [#""""#, #""none""#, "null"] {

@@ -2,6 +2,7 @@
 internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOSSL
 internal import TokenVaultAuth
 
 #if canImport(FoundationEssentials)
@@ -19,6 +20,7 @@ struct OutgoingRequest: AuthorizableRequest {
     init(_ request: consuming HTTPClientRequest, body: ByteBuffer?) {
         origin = RequestOrigin(address: request.url)
         request.spellLocalhost(of: origin)
+        request.tlsConfiguration?.requireForwardSecrecy()
         isReplayable = body != nil || request.body == nil
         if let body { request.body = .bytes(body) }
         self.request = request

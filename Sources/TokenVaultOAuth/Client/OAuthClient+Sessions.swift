@@ -19,7 +19,12 @@ extension OAuthClient {
 
     /// Revokes the refresh token, then the access token (RFC 7009 section 2.1); `nil` when the provider has
     /// no revocation endpoint. Throws `RefreshFailure`.
+    ///
+    /// When the address of that endpoint cannot be used, every revocation throws `refused("no_usable_endpoint")`.
     public var revokeRequestProvider: RevokeRequestProvider? {
+        guard !provider.unusable.contains(.revocation) else {
+            return { _ in throw RefreshFailure(.refused("no_usable_endpoint")) }
+        }
         guard let endpoint = provider.revocationEndpoint.flatMap(WebAddress.secure) else { return nil }
         return { tokens in try await revoke(tokens, at: endpoint) }
     }

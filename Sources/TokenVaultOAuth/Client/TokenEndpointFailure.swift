@@ -7,7 +7,7 @@ internal import FoundationEssentials
 
 /// The failure in an error response (RFC 6749 section 5.2, RFC 9110 section 15).
 ///
-/// A body that is an object with a text `error` and no access token states the error, also with a status of success: GitHub
+/// A body that is an object with a text `error` and no token states the error, also with a status of success: GitHub
 /// answers so. After 429 and 5xx the status counts, since a gateway may have answered for the token endpoint.
 enum TokenEndpointFailure {
     private struct Document: Decodable {
@@ -16,12 +16,18 @@ enum TokenEndpointFailure {
         private enum CodingKeys: String, CodingKey {
             case error
             case accessToken = "access_token"
+            case refreshToken = "refresh_token"
         }
 
         init(from decoder: any Decoder) throws {
             let values = try decoder.container(keyedBy: CodingKeys.self)
-            let token = try? values.decode(String.self, forKey: .accessToken)
-            code = token?.isEmpty ?? true ? try? values.decode(String.self, forKey: .error) : nil
+            // A token that was issued has to be used or revoked, whatever else the answer says.
+            let hasTokens = [CodingKeys.accessToken, .refreshToken].contains { key in
+                guard let isNull = try? values.decodeNil(forKey: key), !isNull else { return false }
+                return (try? values.decode(String.self, forKey: key)) != ""
+            }
+            let code = hasTokens ? nil : try? values.decode(String.self, forKey: .error)
+            self.code = code == "" ? nil : code
         }
     }
 

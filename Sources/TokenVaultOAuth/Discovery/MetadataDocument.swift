@@ -21,6 +21,8 @@ struct MetadataDocument: Codable {
     var tokenEndpointAuthMethodsSupported: [String]?
     var idTokenSigningAlgValuesSupported: [String]?
     var authorizationResponseIssParameterSupported: Bool?
+    /// In a stored document, the endpoints whose addresses could not be used.
+    var unusableEndpoints: [String]?
 
     private enum CodingKeys: String, CodingKey {
         case issuer
@@ -37,6 +39,7 @@ struct MetadataDocument: Codable {
         case tokenEndpointAuthMethodsSupported = "token_endpoint_auth_methods_supported"
         case idTokenSigningAlgValuesSupported = "id_token_signing_alg_values_supported"
         case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
+        case unusableEndpoints = "tokenvault_unusable_endpoints"
     }
 
     /// Returns the metadata in `body` if it belongs to `issuer`. Throws `invalidMetadata`, `issuerDiffers`.
@@ -54,7 +57,6 @@ struct MetadataDocument: Codable {
     /// Returns a difference that users overlook when they copy an issuer's address.
     private static func difference(_ found: String, from asked: String) -> IssuerDifference {
         if found.contains("{tenantid}") { return .tenantPlaceholder }
-        if found.contains("{tenantid}") { return .tenantPlaceholder }
         if found.utf8.elementsEqual("\(asked)/".utf8) { return .slashInMetadata }
         if asked.utf8.elementsEqual("\(found)/".utf8) { return .slashInIssuer }
         return .otherName
@@ -65,7 +67,7 @@ struct MetadataDocument: Codable {
     func metadata() throws(OAuthError) -> ProviderMetadata {
         guard let tokenEndpoint else { throw .invalidMetadata("the token endpoint") }
         guard let home = WebAddress.secure(issuer) else { throw .invalidMetadata("the issuer") }
-        var unusable: Set<ProviderMetadata.Endpoint> = []
+        var unusable = Set((unusableEndpoints ?? []).compactMap(ProviderMetadata.Endpoint.init(rawValue:)))
         func usable(_ address: String?, _ endpoint: ProviderMetadata.Endpoint) -> String? {
             guard let address, !ProviderMetadata.isUsable(address, of: home) else { return address }
             unusable.insert(endpoint)
@@ -89,7 +91,8 @@ struct MetadataDocument: Codable {
 }
 
 extension MetadataDocument {
-    /// Reads the members one by one: an optional one of another type counts as absent, an address as unusable.
+    /// Reads the members one by one: an optional one of another type counts as absent, an address as unusable. Those of which a
+    /// sign-in is safe only with the right value have to be of their type.
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func address(_ key: CodingKeys) -> String? {
@@ -104,12 +107,14 @@ extension MetadataDocument {
             revocationEndpoint: address(.revocationEndpoint), jwksURI: address(.jwksURI),
             userInfoEndpoint: address(.userInfoEndpoint), endSessionEndpoint: address(.endSessionEndpoint),
             scopesSupported: list(.scopesSupported),
-            codeChallengeMethodsSupported: list(.codeChallengeMethodsSupported),
+            codeChallengeMethodsSupported: try values.decodeIfPresent(
+                [String].self, forKey: .codeChallengeMethodsSupported),
             grantTypesSupported: list(.grantTypesSupported),
             tokenEndpointAuthMethodsSupported: list(.tokenEndpointAuthMethodsSupported),
             idTokenSigningAlgValuesSupported: list(.idTokenSigningAlgValuesSupported),
-            authorizationResponseIssParameterSupported: try? values.decode(
-                Bool.self, forKey: .authorizationResponseIssParameterSupported))
+            authorizationResponseIssParameterSupported: try values.decodeIfPresent(
+                Bool.self, forKey: .authorizationResponseIssParameterSupported),
+            unusableEndpoints: list(.unusableEndpoints))
     }
 }
 
@@ -131,7 +136,8 @@ extension ProviderMetadata: Codable {
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
-            authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported
+            authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported,
+            unusableEndpoints: unusable.isEmpty ? nil : unusable.map(\.rawValue).sorted()
         ).encode(to: encoder)
     }
 }

@@ -110,10 +110,13 @@ public final class OAuthTransport: Sendable {
         do {
             let response = try await client.execute(request, deadline: deadline)
             let body: ByteBuffer
-            do { body = try await self.body(of: response, until: deadline) } catch
-                where Self.isUnreadable(error)
-            {
+            do {
+                body = try await self.body(of: response, until: deadline)
+            } catch is NIOTooManyBytesError {
                 return .failure(RefreshFailure(.unusable(Int(response.status.code))))
+            } catch  where Self.isBrokenCompression(error) {
+                // The status and the headers count all the same, as with a body that nothing can be read from.
+                body = ByteBuffer()
             }
             let now = configuration.clock()
             let serverDate = response.headers.first(name: "Date").flatMap { HTTPDate.parse($0, now: now) }
@@ -151,9 +154,10 @@ public final class OAuthTransport: Sendable {
         }
     }
 
-    /// Whether a response arrived that is too long, or whose compression is broken.
-    private static func isUnreadable(_ error: any Error) -> Bool {
-        error is NIOTooManyBytesError || error is NIOHTTPDecompression.DecompressionError
+    /// Whether a body is not what its coding says, or too long once it is decompressed. An empty body with a coding is broken
+    /// as well.
+    private static func isBrokenCompression(_ error: any Error) -> Bool {
+        error is NIOHTTPDecompression.DecompressionError
             || error is NIOHTTPDecompression.ExtraDecompressionError
     }
 

@@ -2,16 +2,23 @@
 internal import AsyncHTTPClient
 internal import NIOSSL
 
+extension TLSConfiguration {
+    /// Requires TLS 1.2 or later, whatever was configured. With TLS 1.2 the key exchange is ephemeral and the cipher
+    /// authenticates (RFC 9325 sections 3.1.1, 4.1 and 4.2). Recorded traffic then stays closed to those who get the server's
+    /// key later.
+    mutating func requireForwardSecrecy() {
+        if !minimumTLSVersion.isRecent { minimumTLSVersion = .tlsv12 }
+        if maximumTLSVersion?.isRecent == false { maximumTLSVersion = nil }
+        // The ciphers of TLS 1.3 all have both properties, and are no part of this list.
+        cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+    }
+}
+
 extension HTTPClient.Configuration {
-    /// Makes every connection use TLS 1.2 or later, whatever was configured. With TLS 1.2 the key exchange is ephemeral and the
-    /// cipher authenticates (RFC 9325 sections 3.1.1, 4.1 and 4.2). Recorded traffic then stays closed to those who get the
-    /// server's key later.
+    /// Requires the same of every connection whose request has no TLS settings of its own.
     mutating func requireForwardSecrecy() {
         var tls = tlsConfiguration ?? .makeClientConfiguration()
-        if !tls.minimumTLSVersion.isRecent { tls.minimumTLSVersion = .tlsv12 }
-        if tls.maximumTLSVersion?.isRecent == false { tls.maximumTLSVersion = nil }
-        // The ciphers of TLS 1.3 all have both properties, and are no part of this list.
-        tls.cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+        tls.requireForwardSecrecy()
         tlsConfiguration = tls
     }
 }
