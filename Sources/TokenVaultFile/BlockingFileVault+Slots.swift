@@ -57,8 +57,8 @@ extension BlockingFileVault {
     ///
     /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost. Throws
     /// `invalidArgument` as ``create(at:unlockMethod:configuration:)``, for a passphrase or recovery key
-    /// with a limited scope, and for a method that opens a slot of the same scope already. Throws `notPermitted` when the slot that unlocked the vault does not open
-    /// everything. Also throws `notPermitted` for a passphrase when the vault has one already and was
+    /// with a limited scope, and for a method that opens a slot of the same scope already. Throws
+    /// `notPermitted` when the slot that unlocked the vault does not open everything. Also throws `notPermitted` for a passphrase when the vault has one already and was
     /// unlocked otherwise: only a passphrase leads to `whenPasscodeSetThisDeviceOnly` items.
     public func addSlot(
         _ method: UnlockMethod, scope: VaultSlot.Scope? = nil

@@ -2,7 +2,7 @@ import SystemPackage
 import TestLanes
 import Testing
 
-/// `vaultctl benchmark` on a real keyring: it measures as much as it is asked to, and deletes what it stored.
+/// `vaultctl benchmark` on a real keyring measures the requested sizes, and deletes its items.
 @Suite(.tags(.desktop, .endurance), .from(.all)) struct KeyringBenchmarkTests {
     private let desktop: PrivateDesktop
 
@@ -19,7 +19,7 @@ import Testing
         #expect(try keyring("list", "--all-services") == "")
     }
 
-    /// A keyring writes all that is in it with each store: whoever wants a vault of thousands beside it need not wait for that.
+    /// A keyring rewrites all its items at each store, so its size has a limit of its own beside a larger vault.
     @Test func aBenchmarkOfAKeyringGoesNoFurtherThanAskedFor() throws {
         let outcome = try keyring(
             "benchmark", "--backend", "memory", "--items", "2", "--items", "5", "--keyring-items", "4",
@@ -32,7 +32,7 @@ import Testing
         #expect(has("secret-service", 2) && has("memory", 2) && has("memory", 5) && !has("secret-service", 5))
     }
 
-    /// Locked while it measures, the keyring deletes nothing: what stays is said, with what removes it.
+    /// A keyring that locks during the measurement deletes nothing. The error names the command that removes the items.
     @Test func aBenchmarkThatCannotDeleteSaysWhatStays() throws {
         let place = try startBenchmark()
         _ = try desktop.tell("lock")
@@ -49,7 +49,7 @@ import Testing
         #expect(try desktop.tell("items") == [""])
     }
 
-    /// The shell tells its jobs that the terminal is gone, and so does the kernel: nobody is in a hurry for that.
+    /// Both the shell and the kernel send SIGHUP when a terminal closes. A repeated SIGHUP does not skip the cleanup.
     @Test func aBenchmarkWhoseTerminalIsClosedLeavesNothing() throws {
         let place = try startBenchmark()
         let process = contents(of: FilePath("\(place).process")) ?? ""
@@ -60,7 +60,7 @@ import Testing
         #expect(try desktop.tell("items") == [""])
     }
 
-    /// Whoever presses Ctrl-C twice does not wait for a keyring that does not answer.
+    /// A second signal ends the program at once, even if the keyring does not answer.
     @Test func aSecondSignalEndsABenchmarkWhoseKeyringHangs() throws {
         let place = try startBenchmark()
         try desktop.tell("pause_keyring")
@@ -73,8 +73,8 @@ import Testing
         #expect(said.contains("--backend secret-service --service 'vaultctl benchmark "), "\(said)")
     }
 
-    /// Starts measuring the keyring, which has items by then. What it says, its process and its exit status go to files that are
-    /// called so.
+    /// Starts a benchmark and returns once the keyring has items. Returns the common path of the files for its standard error
+    /// (`.said`), process (`.process`) and exit status (`.status`).
     private func startBenchmark() throws -> String {
         let place = "\(desktop.path)/benchmark"
         _ = try desktop.run(

@@ -4,7 +4,7 @@ import Testing
 import TokenVault
 import TokenVaultTesting
 
-/// The real keyring is held against the whole contract.
+/// The real keyring passes the whole contract.
 @Suite(.tags(.desktop), .from(.usual)) struct KeyringConformanceTests {
     @Test(arguments: TokenStorageConformance.checks.filter { !KeyringSizeTests.names.contains($0.name) })
     func keepsTheContract(_ check: ConformanceCheck) async throws {
@@ -18,7 +18,7 @@ import TokenVaultTesting
         if check.applies(to: subject) { try await check.run(on: subject) }
     }
 
-    @Test func everyCheckAppliesButThoseOfWhatAKeyringHasNot() throws {
+    @Test func onlyChecksOfMissingCapabilitiesAreLeftOut() throws {
         let subject = KeyringSubject(try PrivateDesktop.withKeyring())
         let unmet = TokenStorageConformance.checks.filter { !$0.applies(to: subject) }
         #expect(unmet.allSatisfy { !$0.requirements.isDisjoint(with: [.lockStates, .devices, .passcode]) })
@@ -26,10 +26,10 @@ import TokenVaultTesting
     }
 }
 
-/// The daemon writes all of a keyring for every single item: what stores hundreds takes it most of a minute.
+/// The daemon rewrites the whole keyring for every item: storing hundreds takes most of a minute.
 @Suite(.tags(.desktop, .endurance), .from(.all)) struct KeyringSizeTests {
     private static let ofHundreds = "a commit takes hundreds of changes"
-    private static let ofThousands = "a reader that missed changes is told so, and of later ones"
+    private static let ofThousands = "a reader that missed changes gets an overflow, then the later ones"
     static let names: Set = [ofHundreds, ofThousands]
 
     @Test(arguments: TokenStorageConformance.checks.filter { names.contains($0.name) }, [false, true])

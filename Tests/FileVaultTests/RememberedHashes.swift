@@ -1,8 +1,8 @@
 import Synchronization
 import TokenVaultCrypto
 
-/// Derives the key of each passphrase, salt and cost once. Of the time that the crash tests take, two thirds went into deriving
-/// the same few keys for every state of a disk.
+/// Derives the key of each passphrase, salt and cost once. Deriving the same keys for every state of a disk took two thirds of
+/// the time of the crash tests.
 enum RememberedHashes {
     private struct Input: Hashable {
         var passphrase: [UInt8]

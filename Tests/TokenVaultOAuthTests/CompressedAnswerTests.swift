@@ -6,7 +6,7 @@ import Testing
 import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// Some gateways compress answers although the client asks for none of it (RFC 9110 section 8.4).
+/// Some gateways compress answers that the client requested uncompressed (RFC 9110 section 8.4).
 @Suite(.tags(.provider), .from(.all)) struct CompressedAnswerTests {
     /// The bytes of `text`, compressed by another program.
     private func compressed(_ text: String, _ coding: String) throws -> [UInt8] {
@@ -20,7 +20,7 @@ import TokenVaultAuth
         let (input, output) = (Pipe(), Pipe())
         (program.standardInput, program.standardOutput) = (input, output)
         try program.run()
-        // Neither pipe fills: what is compressed stays small.
+        // The compressed output is small, so neither pipe fills.
         try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
         try input.fileHandleForWriting.close()
         let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
@@ -35,7 +35,7 @@ import TokenVaultAuth
             bytes: bytes)
     }
 
-    @Test(arguments: ["gzip", "deflate"]) func whatIsCompressedIsRead(_ coding: String) async throws {
+    @Test(arguments: ["gzip", "deflate"]) func compressedAnswersAreRead(_ coding: String) async throws {
         let server = try await ScriptedServer(always: reply(try compressed(tokenAnswer, coding), coding))
         #expect(try await refreshRequest(try client(server)).get().accessToken == "fake-access")
         #expect(server.asked.first?.headers["Accept-Encoding"] == ["identity"])
@@ -44,8 +44,8 @@ import TokenVaultAuth
         #expect(await refreshRequest(try client(refusing)).failure?.kind == .invalidGrant)
     }
 
-    /// The bound is on what comes out.
-    @Test(arguments: ["gzip", "deflate"]) func whatGrowsTooLargeIsNotReadToTheEnd(_ coding: String)
+    /// The bound applies to the decompressed length.
+    @Test(arguments: ["gzip", "deflate"]) func anAnswerThatGrowsTooLargeIsUnusable(_ coding: String)
         async throws
     {
         let spaces = String(repeating: " ", count: 1 << 20)
@@ -57,7 +57,7 @@ import TokenVaultAuth
     }
 
     /// The provider has answered, so the refresh token may be used up.
-    @Test(arguments: ["gzip", "deflate"]) func whatIsBrokenIsOfNoUse(_ coding: String) async throws {
+    @Test(arguments: ["gzip", "deflate"]) func brokenCompressionIsUnusable(_ coding: String) async throws {
         let whole = try compressed(tokenAnswer, coding)
         let broken: [[UInt8]] = [
             Array(whole.dropLast(9)), [1, 2, 3, 4], Array(whole.prefix(3)) + Array(whole.dropFirst(20)),
@@ -68,21 +68,21 @@ import TokenVaultAuth
         }
     }
 
-    /// The status counts, and so does the time to come back.
+    /// The status and `Retry-After` count even if the body cannot be decompressed.
     @Test(arguments: ["gzip", "deflate"]) func theStatusOfABrokenBodyCounts(_ coding: String) async throws {
         for body in [[], [1, 2, 3, 4]] as [[UInt8]] {
             var busy = reply(body, coding, status: 503)
             busy.headers.append(("Retry-After", "7"))
             let failure = await refreshRequest(try client(try await ScriptedServer(always: busy))).failure
             #expect(failure?.kind == .throttled && failure?.retryAfter != nil)
-            // A revocation has no body to read.
+            // A revocation needs no body.
             let server = try await ScriptedServer(always: reply(body, coding))
             let revoke = try #require(try client(server).revokeRequestProvider)
             try await revoke(TokenInfo(accessToken: "fake"))
         }
     }
 
-    @Test func whatIsOfAnotherCodingIsOfNoUse() async throws {
+    @Test func anotherCodingIsUnusable() async throws {
         let server = try await ScriptedServer(always: reply([0x0b, 0x02, 0x80, 0x41, 0x03], "br"))
         #expect(await refreshRequest(try client(server)).failure?.kind == .unusable(200))
     }

@@ -62,7 +62,19 @@ import TokenVaultAuth
             await failure { () async throws(OAuthError) in try await client.signIn(with: device) } == error)
     }
 
-    @Test func aRefusedDeviceIsToldWhy() async throws {
+    /// A sign-in revokes a refresh token that arrives beside an error.
+    @Test func aTokenBesideAnErrorIsRevoked() async throws {
+        let server = try await server([.json(#"{"error":"access_denied","refresh_token":"fake"}"#)])
+        let client = try client(server)
+        let device = try await client.authorizeDevice(scopes: [])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+                == .tokensNotRevoked(.malformedResponse("the document")))
+        let revocation = try #require(server.asked.last)
+        #expect(revocation.path == "/revoke" && revocation.form["token"] == "fake")
+    }
+
+    @Test func aRefusedDeviceRequestNamesTheCode() async throws {
         let client = try client(try await server(codes: #"{"error":"device_flow_disabled"}"#, []))
         #expect(
             await failure { () async throws(OAuthError) in try await client.authorizeDevice(scopes: []) }

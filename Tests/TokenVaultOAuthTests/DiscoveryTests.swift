@@ -85,7 +85,7 @@ import TokenVaultAuth
                 == .issuerDiffers(.otherName))
     }
 
-    /// What is optional is left out, and refused when it is to be used.
+    /// Discovery leaves unusable optional endpoints out. Only their use fails.
     @Test(arguments: [
         #""http://a.example/x""#, #""javascript:alert(1)""#, #""file:///etc/passwd""#, #""""#, "7", "{}",
     ])
@@ -135,19 +135,19 @@ import TokenVaultAuth
         #expect(!found.authorizationResponseIssParameterSupported)
     }
 
-    /// Without these, the answer of another provider would pass, or a code without its proof (RFC 9207, RFC 7636).
+    /// These members protect against mix-up and code injection (RFC 9207, RFC 7636), so a wrong type is an error.
     @Test(arguments: [
         #""authorization_response_iss_parameter_supported":"true""#,
         #""code_challenge_methods_supported":"plain""#,
     ])
-    func whatKeepsASignInSafeHasToBeOfItsType(_ member: String) async throws {
+    func aProtectingMemberOfAnotherTypeIsRefused(_ member: String) async throws {
         let server = try await server(",\(member)")
         #expect(
             await failure { () async throws(OAuthError) in try await discover(server.origin) }
                 == .invalidMetadata("the document"))
     }
 
-    /// A provider without a token endpoint that can be used is of no use.
+    /// Discovery fails without a usable token endpoint.
     @Test(arguments: [#""http://a.example/x""#, "7", "null"])
     func theTokenEndpointIsNotOptional(_ address: String) async throws {
         let server = try await ScriptedServer { asked in
@@ -160,7 +160,7 @@ import TokenVaultAuth
                 == .invalidMetadata("the token endpoint"))
     }
 
-    /// Any refusal of a place, and any document that is none, lets the next place speak.
+    /// After any 4xx, and after a body without metadata, discovery asks the next place.
     @Test(arguments: [400, 401, 403, 404, 405, 406, 410, 200])
     func everyPlaceIsAsked(_ status: Int) async throws {
         let places = [
@@ -178,8 +178,8 @@ import TokenVaultAuth
         }
     }
 
-    /// The first document tells more than the places without one.
-    @Test func theFirstDocumentsProblemIsTold() async throws {
+    /// The error is that of the first document, not of the places without a document.
+    @Test func theFirstDocumentsProblemIsReported() async throws {
         let server = try await server(
             issuer: "https://other.example", at: "/t/.well-known/openid-configuration")
         #expect(
@@ -223,7 +223,7 @@ import TokenVaultAuth
                 == .requestFailed(RefreshFailure(.unusable(200))))
     }
 
-    /// It is said where to, for a person to decide.
+    /// The error names the new address, and the user decides.
     @Test func redirectionsAreNotFollowed() async throws {
         let real = try await server()
         let moved = "\(real.origin)/.well-known/openid-configuration"

@@ -50,13 +50,13 @@ import TokenVaultAuth
         #expect(try requests() == 1)
     }
 
-    /// Old versions, and keys that open what was recorded: neither is spoken, also where the caller allows both.
+    /// Clients refuse old versions and ciphers without forward secrecy, even if the caller allows them.
     @Test(arguments: [
         ("TLSv1_1", "ALL", false), ("TLSv1", "ALL", false), ("TLSv1_2", "AES128-GCM-SHA256", false),
         ("TLSv1_2", "ECDHE-RSA-AES128-SHA", false), ("TLSv1_2", "ECDHE-RSA-AES128-GCM-SHA256", true),
         ("TLSv1_2", "ECDHE-RSA-CHACHA20-POLY1305", true), ("TLSv1_3", "ALL", true),
     ])
-    func encryptionKeepsWhatIsRecordedClosed(_ version: String, _ ciphers: String, _ isUsed: Bool)
+    func encryptionHasForwardSecrecy(_ version: String, _ ciphers: String, _ isUsed: Bool)
         async throws
     {
         var (origin, trust) = try server(named: "127.0.0.1", ["version": version, "ciphers": ciphers])
@@ -79,7 +79,7 @@ import TokenVaultAuth
         let response = try? await client.execute(
             HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)"))
         #expect(response?.status.code == (isUsed ? 200 : nil))
-        // A request's own settings are no way around it.
+        // The settings of a single request do not weaken it either.
         var request = HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)")
         request.tlsConfiguration = trust
         #expect((try? await client.execute(request))?.status.code == (isUsed ? 200 : nil))

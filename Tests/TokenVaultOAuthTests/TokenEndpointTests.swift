@@ -70,7 +70,7 @@ import TokenVault
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
     }
 
-    // GitHub answers 200, and others have words of their own for a refresh token that is over.
+    /// GitHub sends errors with status 200, and has other codes for an expired refresh token.
     @Test(arguments: [
         (200, #"{"error":"invalid_grant"}"#, RefreshFailure.Kind.invalidGrant),
         (200, #"{"error":"bad_refresh_token","error_description":"d","error_uri":"u"}"#, .invalidGrant),
@@ -87,16 +87,16 @@ import TokenVault
         #expect(try await outcome(.json(body, status: status)).failure?.kind == kind)
     }
 
-    /// A token that came beside an error may be good: the outcome is not known, and the token is revoked at a sign-in.
+    /// A token beside an error may be valid, so the outcome of the refresh is unknown.
     @Test(arguments: [
         #"{"error":"access_denied","refresh_token":"fake"}"#, #"{"error":"invalid_grant","access_token":7}"#,
         #"{"error":""}"#, #"{"error":"invalid_grant","access_token":"","refresh_token":["fake"]}"#,
     ])
-    func anErrorBesideATokenIsNone(_ body: String) async throws {
+    func anErrorBesideATokenLeavesTheOutcomeUnknown(_ body: String) async throws {
         #expect(try await outcome(.json(body)).failure?.kind == .unusable(200))
     }
 
-    /// Some send an empty error with every answer.
+    /// Some providers send an empty error with every success.
     @Test func tokensBesideAnErrorAreTokens() async throws {
         for code in [#""""#, #""none""#, "null"] {
             let answer = #"{"error":\#(code),"access_token":"fake-access","token_type":"bearer"}"#

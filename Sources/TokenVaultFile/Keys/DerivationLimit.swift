@@ -8,7 +8,7 @@ struct DerivationLimit: Sendable {
     var deadline: Deadline?
     /// The budget that the memory comes from; `nil` for as much as the key needs.
     var budget: DerivationBudget?
-    /// The function within the limit.
+    /// The function that derives the key.
     var hash: PasswordHash.Derivation = PasswordHash.derive
 
     /// No limit.

@@ -110,7 +110,7 @@ extension TokenStorageConformance {
                 uniquingKeysWith: { $1 })
             try expect(seen, is: latest, "the last generation seen of each key")
         },
-        ConformanceCheck("a reader that missed changes is told so, and of later ones") { scene in
+        ConformanceCheck("a reader that missed changes gets an overflow, then the later ones") { scene in
             let storage = try await scene.storage()
             let reader = ChangeReader(storage, scene)
             let keys = (0..<3_000).map { TokenKey("key \($0)") }

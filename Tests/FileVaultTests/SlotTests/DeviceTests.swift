@@ -54,7 +54,7 @@ import TokenVaultPlatform
         #expect(try device.use { try $0.value(of: "own") } == "fake")
     }
 
-    /// A passcode key that is gone does not come back by enrolling the device, which has its other key.
+    /// A device that lost only its passcode key is still enrolled. Removing and enrolling it makes another key.
     @Test func aMissingPasscodeKeyIsNotEnrolledAgain() throws {
         let vault = try made(Self.passphrase)
         vault.close()
@@ -68,7 +68,7 @@ import TokenVaultPlatform
             try opened.storage(service: "s").store(token: "fake", for: "new", policy: policy)
         }
         #expect(refused?.reason == .policyUnsupported(.afterNewEnrolment), "\(refused as Any)")
-        // What the advice says works.
+        // The advice works.
         let device = try #require(try opened.devices().first { $0.isThisDevice })
         _ = try opened.removeDevice(device.id)
         _ = try opened.enrolDevice()

@@ -41,7 +41,7 @@ def serve(front, name, path, version=None, ciphers=None):
     pem = certificate(name, path, is_rsa=ciphers is not None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if ciphers is not None:
-        # OpenSSL has what is old off unless it is asked for.
+        # OpenSSL disables old versions and ciphers by default.
         context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
         context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     context.load_cert_chain(path)
