@@ -39,12 +39,12 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         package var tokens: TokenInfo
         /// The provider's metadata, for later requests.
         package var metadata: String
-        package var authentication: WorkerRequest.Authentication
+        package var authentication: ClientAuthenticationMethod
         /// The user, from the checked ID token; `nil` without one.
         package var user: AuthUser?
 
         package init(
-            tokens: TokenInfo, metadata: String, authentication: WorkerRequest.Authentication, user: AuthUser?
+            tokens: TokenInfo, metadata: String, authentication: ClientAuthenticationMethod, user: AuthUser?
         ) {
             self.tokens = tokens
             self.metadata = metadata

@@ -1,3 +1,5 @@
+package import TokenVaultAuth
+
 /// A request of `vaultctl` to `vaultctl-oauth`: one line of JSON on its standard input.
 package struct WorkerRequest: Codable, Sendable, Equatable {
     /// The operation to carry out.
@@ -10,13 +12,6 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         case refresh
         /// Revokes the tokens at the provider.
         case revoke
-    }
-
-    /// The client's way to authenticate, by its name in a provider's metadata (RFC 7591 section 2).
-    package enum Authentication: String, Codable, Sendable {
-        case none
-        case basic = "client_secret_basic"
-        case post = "client_secret_post"
     }
 
     /// The version of these messages.
@@ -33,7 +28,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var metadata: String?
     package var clientID: String
     /// `nil` for the method in the metadata that fits a client with, or without, a secret.
-    package var authentication: Authentication?
+    package var authentication: ClientAuthenticationMethod?
     package var clientSecret: String?
     package var scopes: [String] = []
     /// The loopback port that the browser returns to; 0 for any.
@@ -53,5 +48,46 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         self.issuer = issuer
         self.clientID = clientID
         self.seconds = seconds
+    }
+
+    /// Creates the request of a sign-in.
+    package init(_ settings: SignInSettings, within limit: Duration) {
+        self.init(
+            operation: settings.isDevice ? .device : .browser, issuer: settings.issuer,
+            clientID: settings.clientID, seconds: Self.seconds(within: limit))
+        clientSecret = settings.clientSecret
+        scopes = settings.scopes
+        redirectPort = settings.redirectPort
+    }
+
+    /// Creates a request of the client in `profile`.
+    package init(_ operation: Operation, of profile: Profile, within limit: Duration) {
+        self.init(
+            operation: operation, issuer: profile.issuer, clientID: profile.clientID,
+            seconds: Self.seconds(within: limit))
+        metadata = profile.metadata
+        authentication = profile.authentication
+        clientSecret = profile.clientSecret
+    }
+
+    /// The settings of a sign-in.
+    package var settings: SignInSettings {
+        var settings = SignInSettings(issuer: issuer, clientID: clientID)
+        settings.clientSecret = clientSecret
+        settings.scopes = scopes
+        settings.redirectPort = redirectPort
+        settings.isDevice = operation == .device
+        return settings
+    }
+
+    /// The profile that sends the request.
+    package var profile: Profile {
+        Profile(settings, metadata: metadata ?? "", authentication: authentication ?? .none)
+    }
+
+    /// Returns the worker's time limit in seconds when its caller waits for `limit`. It is a little shorter, so
+    /// that the worker's answer still arrives.
+    package static func seconds(within limit: Duration) -> Double {
+        max(limit.inSeconds * 0.9, limit.inSeconds - 1)
     }
 }

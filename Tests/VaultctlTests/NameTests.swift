@@ -1,6 +1,6 @@
-import OAuthWire
 import TestLanes
 import Testing
+import TokenVaultAuth
 
 @testable import vaultctl
 
@@ -30,9 +30,9 @@ import FoundationEssentials
 
     /// The name and the issuer of a profile come from a vault that others may write.
     @Test func aProfileControlsNothing() throws {
-        let profile = LoginProfile(
-            issuer: "https://id.example.com/\u{202e}a\u{200b}", metadata: "{}", clientID: "fake",
-            authentication: .none, clientSecret: nil, scopes: [], redirectPort: 0)
+        let settings = SignInSettings(
+            issuer: "https://id.example.com/\u{202e}a\u{200b}", clientID: "fake")
+        let profile = Profile(settings, metadata: "{}", authentication: .none)
         for (name, content) in [
             ("a\u{2066}b", String(decoding: try JSONEncoder().encode(profile), as: UTF8.self)),
             ("c\u{202e}d", "{}"),

@@ -152,10 +152,9 @@ import TokenVaultAuth
     }
 
     @Test func theRevocationEndpointIsFound() {
-        var profile = LoginProfile(
-            issuer: "https://id.example.com", metadata: #"{"issuer":"https://id.example.com"}"#,
-            clientID: "fake",
-            authentication: .none, clientSecret: nil, scopes: [], redirectPort: 0)
+        var profile = Profile(
+            SignInSettings(issuer: "https://id.example.com", clientID: "fake"),
+            metadata: #"{"issuer":"https://id.example.com"}"#, authentication: .none)
         #expect(!profile.offersRevocation)
         profile.metadata = #"{"revocation_endpoint":"https://id.example.com/revoke"}"#
         #expect(profile.offersRevocation)

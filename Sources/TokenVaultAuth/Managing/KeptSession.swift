@@ -9,6 +9,8 @@ package import FoundationEssentials
 package struct KeptSession: Sendable {
     /// The generation of the session's record.
     package let generation: Generation
+    /// The identifier of the sign-in; `nil` when a newer program stored it.
+    package let identifier: String?
     /// The session's tokens; `nil` when it has none, or a newer program stored it.
     package let tokens: TokenInfo?
     /// The provider and the client that the tokens were issued to; `nil` when the sign-in did not say.
@@ -32,27 +34,37 @@ package struct KeptSession: Sendable {
         do throws(TokenStorageError) { item = try storage.item(for: SessionStore.key(of: account)) } catch {
             throw .storage(error)
         }
-        guard let item else { return nil }
-        let record = try? SessionStore.session(in: item).record
-        let hasTokens = record.map { !$0.isWithoutTokens } ?? false
-        return KeptSession(
-            generation: item.metadata.generation, tokens: hasTokens ? record?.tokens : nil,
-            source: record?.source, mayBeOutdated: hasTokens && record?.intent != nil,
-            mayBeRenewing: record?.intent.map { !$0.isOver } ?? false, secret: item.secret,
-            policy: item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy)
+        return item.map(KeptSession.init)
     }
 
-    /// Returns the changes that begin a session with `tokens` at `account`, in a storage with these policies.
+    /// Creates the session that is stored in `item`.
+    init(_ item: TokenItem) {
+        let record = try? SessionStore.session(in: item).record
+        let hasTokens = record.map { !$0.isWithoutTokens } ?? false
+        generation = item.metadata.generation
+        identifier = record?.session
+        tokens = hasTokens ? record?.tokens : nil
+        source = record?.source
+        mayBeOutdated = hasTokens && record?.intent != nil
+        mayBeRenewing = record?.intent.map { !$0.isOver } ?? false
+        secret = item.secret
+        policy = item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy
+    }
+
+    /// Returns the changes that begin the session `identifier` with `tokens` at `account`, in a storage with these policies.
     /// The commit succeeds only while the stored session is still `known`. `policy` is the policy of the
     /// item; `nil` keeps the existing policy. Throws `malformed` for tokens, a type or scopes that no header
     /// can carry, and `storage` for an invalid account.
     package static func beginning(
-        with tokens: TokenInfo, user: AuthUser?, from source: TokenSource, at account: String,
+        _ identifier: String, with tokens: TokenInfo, user: AuthUser?, from source: TokenSource,
+        at account: String,
         policy: AccessPolicy?, where policies: Set<AccessPolicy>, replacing known: KeptSession?, now: Date
     ) throws(TokenError) -> [TokenChange] {
         try tokens.requireUsable()
+        var record = SessionRecord.beginning(tokens, user: user, source: source, at: now)
+        record.session = identifier
         return try SessionStore.beginning(
-            .beginning(tokens, user: user, source: source, at: now), at: account, policy: policy,
+            record, at: account, policy: policy,
             where: policies, expecting: known.map { .generation($0.generation) } ?? .absent)
     }
 

@@ -14,6 +14,8 @@ package struct StoredToken: Sendable {
     package let isUsable: Bool
     /// Whether a refresh was begun whose outcome is not stored: the server may have invalidated the token.
     package let mayBeOutdated: Bool
+    /// The record that was read.
+    let record: SessionRecord
 
     /// Returns the stored tokens of `account`. Throws `tokenNotFound`, `storage`, `unknownRecord`.
     package static func look(
@@ -29,6 +31,6 @@ package struct StoredToken: Sendable {
         let judgement = TokenExpiryPolicy(configuration, at: configuration.clock(), shift: 0)
         return StoredToken(
             tokens: record.tokens, source: record.source, isFresh: judgement.isFresh(record),
-            isUsable: judgement.isUsable(record), mayBeOutdated: record.intent != nil)
+            isUsable: judgement.isUsable(record), mayBeOutdated: record.intent != nil, record: record)
     }
 }

@@ -58,49 +58,45 @@ extension Duration {
 }
 
 extension TokenManager.Configuration {
-    /// Returns the result of `request`. Cancels the request after ``refreshTimeout`` and then waits a little
-    /// longer; a later answer goes to `late`. A request that ends because of the cancellation counts as timed
-    /// out.
+    /// Returns the result of `request`. Cancels the request after ``refreshTimeout``, or with the caller's task,
+    /// and then waits a little longer; a later answer goes to `late`. A request that ends because of the time
+    /// counts as timed out.
     func bounded<Value: Sendable>(
         _ request: @escaping @Sendable () async throws -> Value,
         late: @escaping @Sendable (Value) async -> Void = { _ in }
     ) async -> Result<Value, RefreshFailure> {
         let asking = Task.detached { try await request() }
         let limit = refreshTimeout.bounded
-        return await withCheckedContinuation { continuation in
-            let waiting = OneAnswer(continuation)
-            let alarm = Task.detached {
-                try await Timeout.end(after: limit)
-                asking.cancel()
-                try await Task.sleep(for: Self.grace)
-                _ = waiting.answer(.failure(RefreshFailure(.timedOut)))
+        let answer = OneAnswer<Result<Value, RefreshFailure>>()
+        let isOver = Flag()
+        let alarm = Task.detached {
+            try await Timeout.end(after: limit)
+            isOver.raise()
+            asking.cancel()
+            try await Task.sleep(for: Self.grace)
+            answer.answer(.failure(RefreshFailure(.timedOut)))
+        }
+        Task.detached {
+            let result = await asking.result.mapError { error in
+                let failure = error as? RefreshFailure ?? RefreshFailure(.interrupted)
+                let isLate = isOver.isRaised && failure.kind == .interrupted
+                return isLate ? RefreshFailure(.timedOut) : failure
             }
-            Task.detached {
-                let result = await asking.result.mapError { error in
-                    let failure = error as? RefreshFailure ?? RefreshFailure(.interrupted)
-                    let isLate = asking.isCancelled && failure.kind == .interrupted
-                    return isLate ? RefreshFailure(.timedOut) : failure
-                }
-                alarm.cancel()
-                if !waiting.answer(result), case .success(let value) = result { await late(value) }
-            }
+            alarm.cancel()
+            if !answer.answer(result), case .success(let value) = result { await late(value) }
+        }
+        return await withTaskCancellationHandler {
+            await answer.value
+        } onCancel: {
+            asking.cancel()
         }
     }
 }
 
-/// A continuation that is resumed once, with the first answer.
-private final class OneAnswer<Value: Sendable>: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+/// A flag that one task raises for another.
+private final class Flag: Sendable {
+    private let state = Mutex(false)
 
-    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
-
-    /// Resumes the continuation; returns false when it was resumed before.
-    func answer(_ value: Value) -> Bool {
-        let waiting = continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        waiting?.resume(returning: value)
-        return waiting != nil
-    }
+    var isRaised: Bool { state.withLock { $0 } }
+    func raise() { state.withLock { $0 = true } }
 }

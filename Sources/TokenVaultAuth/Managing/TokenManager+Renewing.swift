@@ -52,7 +52,8 @@ extension TokenManager {
     func obtain(_ demand: TokenRequirement, patience: Duration? = nil) async throws(TokenError)
         -> StoredSession
     {
-        var (attempt, strangers, lost) = (0, 0, 0)
+        var attempts = RefreshAttempts(configuration)
+        var strangers = 0
         while true {
             let flight = try await coordinator.value { [self] () async throws(TokenError) in
                 await renew(demand)
@@ -63,34 +64,21 @@ extension TokenManager {
                 if strangers > 10 { throw .timedOut }
                 continue
             }
-            attempt += 1
-            let isLast = attempt >= configuration.attemptLimit
+            attempts.begun += 1
             switch flight.outcome {
             case .success(let renewal):
                 guard renewal.stored.record.session == demand.session else { throw .sessionChanged }
                 // The refresh may have run for another caller with a weaker demand.
-                if renewal.isNew || isLast || judgement().satisfies(demand, renewal.stored.record) {
+                if renewal.isNew || attempts.wasLast
+                    || judgement().satisfies(demand, renewal.stored.record)
+                {
                     return renewal.stored
                 }
             case .failure(let error):
-                if case .refreshFailed(let failure, _) = error, failure.isLost { lost += 1 }
-                // A refresh whose answer was lost is tried once more only.
-                if isLast || lost > 1 { throw error }
-                try await wait(after: error, patience ?? configuration.retryDeadline)
+                let pause = try attempts.pause(after: error, atMost: patience ?? configuration.retryDeadline)
+                do { try await configuration.sleep(pause) } catch { throw .cancelled }
             }
         }
-    }
-
-    /// Waits until the next attempt, if there is one soon; throws `error` otherwise.
-    private func wait(after error: TokenError, _ patience: Duration) async throws(TokenError) {
-        // A server that timed out may still answer. Sending the same token again now would be a second use of
-        // it.
-        guard case .refreshFailed(let failure, let time?) = error, failure.isTemporary,
-            !failure.isLate
-        else { throw error }
-        let left = Duration.seconds(max(0, time.timeIntervalSince(configuration.clock())))
-        guard left <= patience else { throw error }
-        do { try await configuration.sleep(left) } catch { throw .cancelled }
     }
 
     /// Runs the one refresh.

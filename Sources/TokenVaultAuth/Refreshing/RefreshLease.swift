@@ -70,8 +70,7 @@ struct LeaseTaker: Sendable {
         offset = Int(truncatingIfNeeded: Hash.words(of: name).0 & (1 << 62 - 1))
     }
 
-    /// Returns the lease once no other process has it. Throws `timedOut` after `limit`, and `storage` when
-    /// the file cannot be used. Ignores the caller's cancellation.
+    /// Returns the lease as ``taken(within:)``, and ignores the caller's cancellation.
     func take(within limit: Duration) async throws(TokenError) -> LeaseHold {
         try await Task.detached { () async -> Result<LeaseHold, TokenError> in
             do throws(TokenError) { return .success(try await taken(within: limit)) } catch {
@@ -80,7 +79,9 @@ struct LeaseTaker: Sendable {
         }.value.get()
     }
 
-    private func taken(within limit: Duration) async throws(TokenError) -> LeaseHold {
+    /// Returns the lease once no other process has it. Throws `timedOut` after `limit`, `cancelled`, and
+    /// `storage` when the file cannot be used.
+    func taken(within limit: Duration) async throws(TokenError) -> LeaseHold {
         guard let file else { return LeaseHold(lock: nil) }
         let deadline = Deadline(after: limit)
         var pause = Duration.milliseconds(1)
@@ -94,6 +95,7 @@ struct LeaseTaker: Sendable {
                 )
             }
             if deadline.hasPassed { throw .timedOut }
+            if Task.isCancelled { throw .cancelled }
             // The lock can only be polled.
             try? await Task.sleep(for: min(pause, deadline.remaining))
             pause = min(pause * 2, .milliseconds(20))

@@ -47,10 +47,11 @@ struct RefreshTransaction: Sendable {
 
     /// Returns a session that satisfies `demand`. Throws the errors of ``TokenManager/validAccessToken()``.
     func run(_ demand: TokenRequirement) async throws(TokenError) -> Ending {
-        let hold = try await lease.take(within: configuration.leaseTimeout)
+        let hold = try await lease.taken(within: configuration.leaseTimeout)
         await configuration.step(.leaseTaken)
         var others = ForeignIntents(hold: hold)
         for _ in 0..<Self.rounds {
+            if Task.isCancelled { throw .cancelled }
             let stored = try await stored(for: demand)
             let judgement = TokenExpiryPolicy(configuration, at: now, shift: demand.shift)
             if judgement.satisfies(demand, stored.record) { return .current(stored, isNew: false) }

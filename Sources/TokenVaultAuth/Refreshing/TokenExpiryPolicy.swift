@@ -70,7 +70,7 @@ struct TokenExpiryPolicy: Sendable {
 
 extension Duration {
     /// The duration in seconds.
-    var inSeconds: Double {
+    package var inSeconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1_000_000_000_000_000_000
     }
 }

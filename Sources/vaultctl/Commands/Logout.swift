@@ -31,11 +31,21 @@ struct Logout: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         let name = try ProfileStore.name(profile)
         guard !location.readOnly else { throw .readOnlySignIn }
-        let place = try session.loginPlace()
-        let interruption = SignalGuard(meanwhile: "the provider is being told that the session is over")
-        try interruption.during { () throws(CommandFailure) in
-            do throws(CommandFailure) { try end(name, in: place, console, interruption) } catch {
-                guard interruption.signal != nil else { throw error }
+        let place = try session.profileStore()
+        try OAuthProgram.requireRoom()
+        let queue = ForegroundQueue<Console>()
+        let signals = SignalGuard(meanwhile: "the provider is being told that the session is over") {
+            queue.cancel()
+        }
+        var signOut = SignOutTransaction(
+            WorkerProvider(program: OAuthProgram.found, signals: signals), place, name)
+        signOut.forgetsProfile = forgetProfile
+        signOut.deadline = console.deadline
+        signOut.entered = { signals.note($0) }
+        try signals.during { () throws(CommandFailure) in
+            let outcome = queue.run(console) { [signOut] in await signOut.run() }
+            do throws(CommandFailure) { try report(outcome, name, console) } catch {
+                guard signals.signal != nil else { throw error }
                 // A signal takes effect before a failure is printed, so a note replaces the failure.
                 console.note("\(error.happened): \(error.advice)")
                 throw .interrupted
@@ -44,61 +54,27 @@ struct Logout: VaultCommand {
         return .done
     }
 
-    private func end(
-        _ name: String, in place: ProfileStore, _ console: Console, _ interruption: SignalGuard
+    private func report(
+        _ outcome: SignOutTransaction<WorkerProvider>.Outcome, _ name: String, _ console: Console
     ) throws(CommandFailure) {
-        // The session is deleted first, so that it is gone even if the network fails or a signal ends this
-        // program.
-        let forgetsProfile = forgetProfile
-        interruption.note(
-            leaving:
-                "the session may be gone from the vault without the provider having been told: \(SignalGuard.given)"
-        )
-        let outcome = interruption.attempt { (_) throws(CommandFailure) in
-            try place.end(name, forgetsProfile: forgetsProfile)
-        } undo: { _ in
-        }
-        guard let outcome else { throw .perhapsSignedOut }
-        let ended: ProfileStore.Contents
-        do throws(CommandFailure) { ended = try outcome.get() } catch {
-            interruption.noteSettled()
-            throw error.beforeSigningOut
-        }
-        guard let session = ended.session else {
-            interruption.noteSettled()
-            guard ended.profile != nil else { throw .noProfile }
+        switch outcome {
+        case .notSignedIn(let hadProfile):
+            guard hadProfile else { throw .noProfile }
             guard forgetProfile else { throw .notSignedIn(name) }
-            return
-        }
-        interruption.note(
-            leaving: "signed out here, but the provider may not have been told: \(SignalGuard.given)")
-        let newer = place.newer(than: session, of: name)
-        let canBeTold = ended.profile?.content?.offersRevocation ?? false
-        if newer == .waitedFor, canBeTold { console.note(CommandFailure.waitedFor) }
-        try tellProvider(session, ended.profile?.content, console, interruption)
-        interruption.noteSettled()
-        if newer == .lost, canBeTold { throw .newerSession }
-    }
-
-    private func tellProvider(
-        _ session: KeptSession, _ profile: LoginProfile?, _ console: Console, _ interruption: SignalGuard
-    ) throws(CommandFailure) {
-        guard let tokens = session.tokens, let profile, session.source == profile.source else {
+        case .notEnded(let error): throw CommandFailure(error, nil, name).beforeSigningOut
+        case .cancelled: throw .perhapsSignedOut
+        case .endedWithoutProvider:
             throw CommandFailure(
                 .unavailable, "what was stored does not say which provider gave the session", ""
             ).afterSigningOut
-        }
-        guard profile.offersRevocation else {
-            return console.note("the provider has no way to be told: what it gave is good until it expires")
-        }
-        let program: OAuthProgram
-        do throws(CommandFailure) { program = try OAuthProgram.find() } catch { throw error.afterSigningOut }
-        do throws(OAuthProgram.WorkerError) {
-            try ProfileProvider(profile: profile, program: program, deadline: console.deadline).revoke(
-                tokens, atMost: interruption.signal == nil ? ProfileProvider.usualLimit : 5,
-                interruption: interruption)
-        } catch {
-            throw CommandFailure(untold: error).afterSigningOut
+        case .ended(.notOffered, _):
+            console.note("the provider has no way to be told: what it gave is good until it expires")
+        case .ended(let revocation, let newer):
+            if case .awaited = newer { console.note(CommandFailure.waitedFor) }
+            if case .failed(let trouble) = revocation {
+                throw CommandFailure(untold: trouble).afterSigningOut
+            }
+            if case .lost = newer { throw .newerSession }
         }
     }
 }

@@ -21,7 +21,7 @@ struct Profiles: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
-        let place = try session.loginPlace()
+        let place = try session.profileStore()
         let (listing, state) = try calling { () throws(TokenStorageError) in
             (
                 try place.blocking.list(TokenQuery(prefix: ProfileStore.profiles)),
@@ -29,11 +29,12 @@ struct Profiles: VaultCommand {
             )
         }
         let accounts = try signedIn(place)
-        var rows: [(name: String, profile: LoginProfile)] = []
+        var rows: [(name: String, profile: Profile)] = []
         var others: [String] = []
         for item in listing.items {
             let name = ProfileStore.name(of: item.key)
-            guard let stored = try place.profile(name) else { continue }
+            guard let stored = try reading(name, { () throws(TokenError) in try place.profile(name) })
+            else { continue }
             if let profile = stored.content { rows.append((name, profile)) } else { others.append(name) }
         }
         if format.json {

@@ -62,7 +62,7 @@ struct Token: VaultCommand {
             }
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
-        let place = try session.loginPlace()
+        let place = try session.profileStore()
         let tokens = try tokens(of: name, in: place, renew: arguments.renew, configuration, console)
         if arguments.minimumValidity != nil { note(tokens, configuration.accessTokenRefreshBuffer, console) }
         if arguments.json {
@@ -109,9 +109,9 @@ struct Token: VaultCommand {
             noteLostRenewal(of: stored, name, in: place, console)
             return stored.tokens
         }
-        let provider: ProfileProvider
+        let (profile, program): (Profile, OAuthProgram)
         do throws(CommandFailure) {
-            provider = try self.provider(of: stored, name, in: place, console)
+            (profile, program) = try provider(of: stored, name, in: place)
         } catch {
             guard stored.isUsable, !renew, error.cause == nil else { throw error }
             console.note("the token was not renewed: \(error.happened): \(error.advice)")
@@ -123,12 +123,18 @@ struct Token: VaultCommand {
                 "\(CommandFailure.signingIn(name)) signs in again, with --scope offline_access at many providers"
             )
         }
-        let session = ProfileSession(place, name, provider, configuration)
-        let tokens = try session.wait(console) { (manager) async throws(TokenError) in
-            if renew { return try await manager.refreshTokens() }
-            _ = try await manager.accessToken()
-            guard let tokens = try await manager.currentTokens() else { throw .tokenNotFound }
-            return tokens
+        let queue = ForegroundQueue<Console>()
+        let signals = SignalGuard(meanwhile: "what the provider gives is being stored") { queue.cancel() }
+        var renewal = RenewalTransaction(
+            WorkerProvider(program: .success(program), signals: signals), place, name, profile, configuration)
+        renewal.deadline = console.deadline
+        renewal.entered = { signals.note($0) }
+        renewal.waiting = { error in queue.post { RenewalReport(name, $0).tellOfWaiting(error) } }
+        let tokens = try signals.during { () throws(CommandFailure) in
+            let outcome = queue.run(console) { [renewal] in
+                await renewal.run(replacing: stored, isForced: renew)
+            }
+            return try RenewalReport(name, console).tokens(outcome, isEnded: signals.signal != nil)
         }
         if tokens.accessSecret == stored.tokens.accessSecret,
             let now = try? StoredToken.look(for: name, in: place.blocking, configuration: configuration)
@@ -151,12 +157,13 @@ struct Token: VaultCommand {
                 + "with --renew")
     }
 
-    /// Returns the provider that issued the stored tokens, according to the profile.
+    /// Returns the profile of the provider that issued the stored tokens, and the program that asks it.
     private static func provider(
-        of stored: StoredToken, _ name: String, in place: ProfileStore, _ console: Console
-    ) throws(CommandFailure) -> ProfileProvider {
-        guard let profile = try place.profile(name)?.profile else { throw .noProfile }
+        of stored: StoredToken, _ name: String, in place: ProfileStore
+    ) throws(CommandFailure) -> (Profile, OAuthProgram) {
+        let known = try reading(name) { () throws(TokenError) in try place.profile(name) }
+        guard let profile = try known?.profile else { throw .noProfile }
         guard stored.source == profile.source else { throw .otherSource(name) }
-        return ProfileProvider(profile: profile, program: try OAuthProgram.find(), deadline: console.deadline)
+        return (profile, try OAuthProgram.find())
     }
 }

@@ -30,6 +30,8 @@ extension CommandFailure {
             // The advice about an ignored key file must come before the text added here, not replace it.
             cause = nil
             advice += "; \(Self.nextTry(name))"
+        case .storage(let reason) where reason.code == .conflict && reason.backend == "auth":
+            self.init(.conflict, "others change the profile all the time", "try again")
         case .storage(let reason):
             self.init(reason)
             if reason.code == .notPermitted {

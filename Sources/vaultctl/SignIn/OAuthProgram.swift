@@ -34,7 +34,7 @@ struct OAuthProgram: Sendable {
     /// Returns the program. Throws `unavailable` when the program is not installed, or when there are too few
     /// descriptors or threads.
     static func find() throws(CommandFailure) -> OAuthProgram {
-        try Tasks<Never>.requireRoom()
+        try requireRoom()
         return OAuthProgram(
             path: try InstalledProgram.oauth.path(
                 orElse:

@@ -38,6 +38,14 @@ final class SignInConversation {
         }
     }
 
+    /// Tells why what the provider gave cannot be stored yet.
+    func tellOfWaiting(_ error: TokenError, _ name: String) {
+        let told = CommandFailure(error, nil, name).told(passingOver: console.variablePassedOver)
+        console.note(
+            "signed in, but that cannot be stored yet; it is tried for up to a minute: \(told.happened): \(told.advice)"
+        )
+    }
+
     private func open(_ address: String) throws(CommandFailure) {
         try check(address)
         guard opensBrowser else {

@@ -1,5 +1,6 @@
 import OAuthWire
 import ProgramSupport
+import TokenVaultAuth
 import TokenVaultPlatform
 
 /// Handles signals that would end the program while it may have new tokens. After the first signal the tokens
@@ -10,17 +11,13 @@ final class SignalGuard: Sendable {
         var signal: CInt?
         /// Whether signals are taken.
         var isTaking = false
-        /// Whether the work of ``attempt(again:_:undo:)`` has ended.
-        var isDone = false
-        /// Whether that work is abandoned, so that a late success must be undone.
-        var isGivenUp = false
         /// Whether the program ends by itself.
         var isOver = false
         /// The consequences if the program ends at once; `nil` without any.
         var left: String?
     }
     private let state = Monitor(State())
-    private let told: @Sendable (CInt) -> Void
+    private let told: @Sendable () -> Void
     // The notice for worker programs that run or are about to start.
     private let notice: EndingNotice?
     // The work in progress while the user waits for the end.
@@ -30,7 +27,7 @@ final class SignalGuard: Sendable {
     /// takes a moment.
     init(
         meanwhile: String = "what the provider may have given is being given back",
-        _ told: @escaping @Sendable (CInt) -> Void = { _ in }
+        _ told: @escaping @Sendable () -> Void = {}
     ) {
         self.meanwhile = meanwhile
         self.told = told
@@ -84,12 +81,24 @@ final class SignalGuard: Sendable {
     /// The consequences of an immediate end when the provider may have issued tokens.
     static let given = "what the provider gave may be good until it expires"
 
-    /// Sets the consequences of an immediate end from now on. Abandoned work keeps its earlier consequences.
-    func note(leaving left: String) { state.withLock { if !$0.isGivenUp { $0.left = left } } }
+    /// Sets the consequences of an immediate end from now on.
+    func note(leaving left: String) { state.withLock { $0.left = left } }
 
-    /// Clears the consequences: the tokens are stored for good, or the provider knows, or a note was printed.
-    /// Abandoned work keeps its consequences.
-    func noteSettled() { state.withLock { if !$0.isGivenUp { $0.left = nil } } }
+    /// Sets the consequences of an immediate end in this state of a transaction.
+    func note(_ entered: TransactionState) {
+        let left: String? =
+            switch entered {
+            case .storedUnrevoked:
+                "signed in, but what the provider gave at the sign-in before may be good until it expires"
+            case .ending:
+                "the session may be gone from the vault without the provider having been told: \(Self.given)"
+            case .endedUnrevoked:
+                "signed out here, but the provider may not have been told: \(Self.given)"
+            // The tokens are stored for good, or the provider knows, or a note is printed.
+            case .settled: nil
+            }
+        state.withLock { $0.left = left }
+    }
 
     /// Takes a signal. Returns whether it is the first.
     private func take(_ signal: CInt) -> Bool {
@@ -101,8 +110,9 @@ final class SignalGuard: Sendable {
         guard isFirst else { return false }
         // A reader that does not read must not keep the program alive.
         StandardStream.hurry(within: .seconds(2))
+        // The work knows of the signal before a worker ends because of it.
+        told()
         notice?.tell()
-        told(signal)
         let thread = WorkerThread(name: "patience")
         guard thread.isRunning else { return true }
         thread.run { [state, meanwhile] in
@@ -113,69 +123,6 @@ final class SignalGuard: Sendable {
         }
         return true
     }
-
-    /// Runs `body` in its own thread and returns the result; `nil` if a signal came and `body` did not end
-    /// within a moment.
-    ///
-    /// If `body` succeeds after that, `undo` receives the result on that thread; see ``waitForUndoing()``. If
-    /// the process was suspended during a failed attempt, `body` runs once more, with `again` set.
-    func attempt<Value: Sendable, Failure: Error>(
-        again: Bool = false, _ body: @escaping @Sendable (_ again: Bool) throws(Failure) -> Value,
-        undo: @escaping @Sendable (Value) -> Void
-    ) -> Result<Value, Failure>? {
-        let outcome = Monitor<Result<Value, Failure>?>(nil)
-        state.withLock { $0.isDone = false }
-        let look = Deadline(after: Self.slice)
-        let thread = WorkerThread(name: "storing")
-        thread.run { [state] in
-            let result = Result { () throws(Failure) in try body(again) }
-            outcome.withLock { $0 = result }
-            let isLate = state.announce { state in
-                state.isDone = !state.isGivenUp
-                return state.isGivenUp
-            }
-            guard isLate else { return }
-            if case .success(let value) = result { undo(value) }
-            state.announce { $0.isDone = true }
-        }
-        let wasAway = waitForAttempt(next: look)
-        if signal != nil { _ = state.wait(atMost: .seconds(1)) { $0.isDone ? () : nil } }
-        let isDone = state.withLock { state in
-            state.isGivenUp = !state.isDone
-            return state.isDone
-        }
-        guard isDone else { return nil }
-        let result = outcome.withLock { $0 }
-        if case .failure = result, wasAway, signal == nil { return attempt(again: true, body, undo: undo) }
-        return result
-    }
-
-    /// Waits for `time`, or until a signal comes.
-    func wait(atMost time: Duration) { _ = state.wait(atMost: time) { $0.signal == nil ? nil : () } }
-
-    /// Waits a moment for abandoned work to end and to be undone. Returns whether it may still succeed
-    /// without being undone.
-    func waitForUndoing() -> Bool {
-        state.wait(atMost: .seconds(5)) { !$0.isGivenUp || $0.isDone ? () : nil } == nil
-    }
-
-    /// Waits until the attempt ends or a signal comes. Returns whether the process was suspended for some of
-    /// the time. `next` is the deadline of the first look; a suspension between two looks is detected as
-    /// well.
-    private func waitForAttempt(next: Deadline) -> Bool {
-        var (next, wasAway) = (next, false)
-        while true {
-            let isOver = state.wait(atMost: Self.slice) { $0.isDone || $0.signal != nil ? true : nil }
-            wasAway = wasAway || next.lateness > Self.lateness
-            next = Deadline(after: Self.slice)
-            if isOver ?? false { return wasAway }
-        }
-    }
-
-    /// The length of one wait, short enough to detect a suspension of the process.
-    static let slice = Duration.milliseconds(500)
-    /// How late a wakeup may be before the process is assumed to have been suspended.
-    static let lateness = Duration.seconds(1)
 
     /// Prints a note from any thread, so not through the console.
     static func note(_ text: String) {

@@ -93,7 +93,7 @@ private struct HeldWorker {
         let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
         #expect(try file.tryLock(.exclusive))
         worker.answers.open()
-        while !login.isAt("storing") {}
+        while !login.isAt("vault-writer") {}
         login.send(SIGINT)
         worker.isRevoking.wait()
         let before = try home.vaultChanged()

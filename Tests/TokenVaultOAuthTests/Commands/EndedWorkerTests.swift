@@ -149,7 +149,7 @@ import TokenVaultPlatform
         let file = try PosixDirectory(home.vault.removingLastComponent()).open("default.vault", .readWrite)
         #expect(try file.tryLock(.exclusive))
         let command = try home.start(["logout", "work", "--timeout", "300"])
-        while !command.isAt("storing") {}
+        while !command.isAt("vault-writer") {}
         let outcome = try endedTwice(command)
         file.unlock()
         #expect(
@@ -287,7 +287,7 @@ import TokenVaultPlatform
     @Test(arguments: [["logout", "work"], ["login", "work", "--no-browser"]])
     func anEndAfterALostAnswerIsSaidToLeaveTokens(_ arguments: [String]) throws {
         let home = try signedIn()
-        try SaidWorker(refresh: "exit 3").place(in: home)
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-2"), refresh: "exit 3").place(in: home)
         #expect(try home.run("token", "work").status == 10)
         let outcome = try home.start(arguments).end()
         #expect(outcome.status == (arguments[0] == "logout" ? 10 : 0), "\(outcome.error)")
@@ -315,6 +315,7 @@ import TokenVaultPlatform
         let asked = try Gate(watching: "\(home.path)/is-asked")
         let gate = try Gate(holding: "\(home.path)/gate")
         try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-2"),
             refresh: "echo >'\(asked.path)'; flock -s '\(gate.path)' true; exit 3"
         ).place(in: home)
         let token = try home.start(["token", "work"])

@@ -148,6 +148,7 @@ import TokenVaultAuth
         let second = try home.signIn(at: "https://id-b.example.com").end()
         #expect(second.status == 0 && second.error.contains("it may go on there"), "\(second.error)")
         #expect(home.asked("revoke").isEmpty)
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-2")).place(in: home)
         let third = try home.signIn(at: "https://id-b.example.com").end()
         #expect(third.status == 0, "\(third.error)")
         let revoked = home.asked("revoke")

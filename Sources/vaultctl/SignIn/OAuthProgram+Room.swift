@@ -1,26 +1,7 @@
 import ProgramSupport
 import TokenVaultPlatform
 
-/// A task for a program without tasks, whose one thread waits for the result.
-struct Tasks<Value: Sendable>: Sendable {
-    private let answer = Monitor<Value?>(nil)
-
-    /// Starts `body`. The caller has checked that there is room for the task.
-    init(_ body: @escaping @Sendable () async -> Value) {
-        Task.detached { [answer] in
-            let value = await body()
-            answer.announce { $0 = value }
-        }
-    }
-
-    /// Returns the result; `nil` when `deadline` passes first.
-    func wait(until deadline: Deadline?) -> Value? {
-        guard let deadline else { return answer.wait { $0 } }
-        return answer.wait(atMost: deadline.remaining) { $0 }
-    }
-}
-
-extension Tasks<Never> {
+extension OAuthProgram {
     /// Throws `unavailable` when there are too few descriptors or threads for tasks, the vault and another
     /// program.
     ///

@@ -1,0 +1,96 @@
+package import TokenVault
+
+/// A client's way to authenticate, by its name in a provider's metadata (RFC 7591 section 2).
+package enum ClientAuthenticationMethod: String, Codable, Sendable {
+    case none
+    case basic = "client_secret_basic"
+    case post = "client_secret_post"
+}
+
+/// The provider, the client and the request of a sign-in, as a person or an app chooses them.
+package struct SignInSettings: Sendable, Equatable {
+    /// The provider's issuer identifier, an address.
+    package var issuer: String
+    /// The name that the provider gave the client.
+    package var clientID: String
+    /// `nil` for a public client.
+    package var clientSecret: String?
+    package var scopes: [String] = []
+    /// The loopback port that the browser returns to; 0 for any.
+    package var redirectPort = 0
+    /// Whether the user signs in on another device (RFC 8628).
+    package var isDevice = false
+
+    package init(issuer: String, clientID: String) {
+        self.issuer = issuer
+        self.clientID = clientID
+    }
+}
+
+/// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
+package struct Profile: Codable, Sendable, Equatable {
+    package static let currentVersion = 1
+
+    package var version = Profile.currentVersion
+    /// The provider's issuer identifier, an address.
+    package var issuer: String
+    /// The provider's metadata as JSON (RFC 8414).
+    package var metadata: String
+    package var clientID: String
+    package var authentication: ClientAuthenticationMethod
+    package var clientSecret: String?
+    package var scopes: [String]
+    package var redirectPort: Int
+    /// Whether the user signs in on another device; absent in profiles of versions that did not store it.
+    package var device: Bool?
+
+    /// Creates the profile of a sign-in with `settings`, with the metadata that the provider gave.
+    package init(
+        _ settings: SignInSettings, metadata: String, authentication: ClientAuthenticationMethod
+    ) {
+        issuer = settings.issuer
+        self.metadata = metadata
+        clientID = settings.clientID
+        self.authentication = authentication
+        clientSecret = settings.clientSecret
+        scopes = settings.scopes
+        redirectPort = settings.redirectPort
+        device = settings.isDevice
+    }
+
+    /// The provider and client that issued a session's tokens and may receive them.
+    package var source: TokenSource { TokenSource(issuer: issuer, clientID: clientID) }
+
+    /// Whether the provider accepts revocations.
+    package var offersRevocation: Bool {
+        (try? Secret(utf8: metadata).decode(Endpoints.self))?.revocationEndpoint != nil
+    }
+
+    private struct Endpoints: Decodable {
+        let revocationEndpoint: String?
+        private enum CodingKeys: String, CodingKey { case revocationEndpoint = "revocation_endpoint" }
+    }
+}
+
+/// Printing a profile or settings shows no secret.
+extension SignInSettings: RedactedStringConvertible {}
+extension Profile: RedactedStringConvertible {}
+
+/// A stored profile.
+package struct StoredProfile: Sendable {
+    /// The decoded profile; `nil` when a newer program stored it.
+    package let content: Profile?
+    /// The stored bytes of the profile.
+    let secret: Secret
+    /// The policy; `nil` when a session without the root key chose it.
+    package let policy: AccessPolicy?
+    let generation: Generation
+
+    init(_ item: TokenItem) {
+        let profile = try? item.secret.decode(Profile.self)
+        content = profile?.version == Profile.currentVersion ? profile : nil
+        secret = item.secret
+        policy = item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy
+        generation = item.metadata.generation
+    }
+}

@@ -1,0 +1,140 @@
+#if OAuth
+internal import TokenVault
+package import TokenVaultAuth
+
+/// A prompt of a sign-in to the user.
+package enum SignInPrompt: Sendable {
+    /// Open this address in the browser.
+    case browser(address: String)
+    /// Enter the code at the address of `DeviceAuthorization`, on any device.
+    case device(DeviceAuthorization)
+}
+
+/// Providers asked in this process.
+package struct OAuthSessionProvider: SessionProvider {
+    private let prompt: @Sendable (SignInPrompt) -> Void
+
+    /// Creates it. `prompt` shows the user what to do.
+    package init(_ prompt: @escaping @Sendable (SignInPrompt) -> Void) { self.prompt = prompt }
+
+    package func authorize(
+        _ settings: SignInSettings, within limit: Duration
+    ) async throws(OAuthError) -> SignedIn {
+        let transport = Self.transport(within: limit)
+        let provider = try await ProviderMetadata.discover(issuer: settings.issuer, transport: transport)
+        let method = Self.method(of: settings, at: provider)
+        let client = try Self.client(
+            provider, settings.clientID, method, settings.clientSecret, transport, within: limit)
+        let result = try await signIn(client, settings, within: limit)
+        guard let metadata = try? Secret(encoding: provider).unprotectedText() else {
+            throw .invalidMetadata("the document")
+        }
+        return SignedIn(
+            tokens: result.tokens,
+            profile: Profile(settings, metadata: metadata, authentication: method),
+            user: result.claims.map(AuthUser.init))
+    }
+
+    package func refresh(
+        _ request: RefreshRequest, of profile: Profile, within limit: Duration
+    ) async throws(OAuthError) -> TokenRefreshResponse {
+        let client = try Self.client(of: profile, within: limit)
+        do { return try await client.refreshRequestProvider(request) } catch {
+            throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
+        }
+    }
+
+    package func revoke(
+        _ tokens: TokenInfo, of profile: Profile, within limit: Duration
+    ) async throws(OAuthError) {
+        let client = try Self.client(of: profile, within: limit)
+        guard let revoke = client.revokeRequestProvider else { throw .unsupported("revocation") }
+        do { try await revoke(tokens) } catch {
+            throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
+        }
+    }
+
+    private func signIn(
+        _ client: OAuthClient, _ settings: SignInSettings, within limit: Duration
+    ) async throws(OAuthError) -> SignInResult {
+        guard settings.isDevice else {
+            return try await client.signIn(
+                scopes: settings.scopes, port: settings.redirectPort, timeout: limit
+            ) { (address) throws(OAuthError) in
+                prompt(.browser(address: address))
+            }
+        }
+        let device = try await client.authorizeDevice(scopes: settings.scopes)
+        prompt(.device(device))
+        return try await client.signIn(with: device)
+    }
+
+    private static func transport(within limit: Duration) -> OAuthTransport {
+        var configuration = OAuthTransport.Configuration()
+        configuration.requestTimeout = min(limit, configuration.requestTimeout)
+        configuration.connectTimeout = min(limit, configuration.connectTimeout)
+        return OAuthTransport(configuration: configuration)
+    }
+
+    /// Returns the client in `profile`. Throws `invalidMetadata` for metadata that cannot be used.
+    private static func client(
+        of profile: Profile, within limit: Duration
+    ) throws(OAuthError) -> OAuthClient {
+        guard let provider = try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self),
+            provider.issuer.utf8.elementsEqual(profile.issuer.utf8)
+        else { throw .invalidMetadata("what was kept of it") }
+        return try client(
+            provider, profile.clientID, profile.authentication, profile.clientSecret,
+            transport(within: limit), within: limit)
+    }
+
+    private static func client(
+        _ provider: ProviderMetadata, _ clientID: String, _ method: ClientAuthenticationMethod,
+        _ secret: String?, _ transport: OAuthTransport, within limit: Duration
+    ) throws(OAuthError) -> OAuthClient {
+        let authentication: ClientAuthentication
+        switch (method, secret) {
+        case (.none, _): authentication = .none
+        case (.basic, let secret?): authentication = .clientSecretBasic(Secret(utf8: secret))
+        case (.post, let secret?): authentication = .clientSecretPost(Secret(utf8: secret))
+        case (_, nil): throw .invalid("the client's secret")
+        }
+        var client = try OAuthClient(
+            provider: provider, clientID: clientID, authentication: authentication, transport: transport)
+        client.end = .now + limit
+        return client
+    }
+
+    /// Returns the authentication method: the `Authorization` header for a client with a secret. Every provider
+    /// must accept the header (RFC 6749 section 2.3.1), unless its metadata says otherwise.
+    private static func method(
+        of settings: SignInSettings, at provider: ProviderMetadata
+    ) -> ClientAuthenticationMethod {
+        guard settings.clientSecret != nil else { return .none }
+        let methods = provider.tokenEndpointAuthMethodsSupported
+        let takesPostAlone =
+            methods.map { !$0.contains("client_secret_basic") && $0.contains("client_secret_post") } ?? false
+        return takesPostAlone ? .post : .basic
+    }
+}
+
+extension AuthUser {
+    fileprivate init(_ claims: IDTokenClaims) {
+        // An email address that the provider has not verified can belong to another user.
+        self.init(
+            identifier: claims.subject, name: claims.name,
+            email: claims.isEmailVerified == false ? nil : claims.email)
+    }
+}
+
+extension OAuthError: ProviderFailure {
+    /// The same failure for a refresh. An error other than `requestFailed` comes before the request.
+    package var refreshFailure: RefreshFailure {
+        switch self {
+        case .requestFailed(let failure): failure
+        case .cancelled, .timedOut: RefreshFailure(.timedOut)
+        default: RefreshFailure(.refused("cannot_ask"))
+        }
+    }
+}
+#endif

@@ -1,0 +1,122 @@
+import TokenVault
+import TokenVaultAuth
+import TokenVaultPlatform
+import VaultAgent
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+import ProgramSupport
+#endif
+
+extension ProfileStore {
+    /// The name of the service of profiles and sessions. It is not for users' own items.
+    static let service = "vaultctl.login"
+
+    /// Returns a valid name for a profile. Throws a usage failure otherwise.
+    static func name(_ text: String) throws(CommandFailure) -> String {
+        guard (1...900).contains(text.utf8.count) else {
+            throw .impossibleProfile
+        }
+        guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+            throw .impossibleProfile
+        }
+        do { _ = try Settings.key(profiles + text) } catch { throw .impossibleProfile }
+        return text
+    }
+
+    /// Returns the failure for a missing session: the profile is signed out or does not exist.
+    func absence(of name: String) throws(CommandFailure) -> CommandFailure {
+        try reading(name) { () throws(TokenError) in try profile(name) } == nil
+            ? .noProfile : .notSignedIn(name)
+    }
+}
+
+extension StoredProfile {
+    /// The decoded profile. Throws `unavailable` when a newer program stored it.
+    var profile: Profile {
+        get throws(CommandFailure) {
+            guard let content else {
+                throw CommandFailure(
+                    .unavailable, "what is stored is no profile that this program knows",
+                    "use the newer program, or make it anew with --issuer and --client-id")
+            }
+            return content
+        }
+    }
+}
+
+/// Runs a call about the profile `name` and converts its error into a `CommandFailure`.
+func reading<Result>(
+    _ name: String, _ body: () throws(TokenError) -> Result
+) throws(CommandFailure) -> Result {
+    do { return try body() } catch { throw CommandFailure(error, nil, name) }
+}
+
+extension CommandFailure {
+    /// The failure for an invalid profile name.
+    static let impossibleProfile = CommandFailure.usage(
+        "a profile cannot be called that", "give it a name of 1 to 900 bytes, without control characters")
+
+    /// The failure for a profile that does not exist.
+    static let noProfile = CommandFailure(
+        .notFound, "there is no such profile",
+        "\"vaultctl login PROFILE --issuer URL --client-id ID\" makes one; \"vaultctl profiles\" shows those there are"
+    )
+
+    /// Returns the failure for the existing profile `name` without a session.
+    static func notSignedIn(_ name: String) -> CommandFailure {
+        CommandFailure(.notFound, "nobody is signed in there", "\(signingIn(name)) signs in")
+    }
+
+    /// Returns the command that signs in at an existing profile, quoted for a shell.
+    static func signingIn(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
+                || "._@%+=:,/-".utf8.contains(byte)
+        }
+        let word =
+            isPlain
+            ? name
+            : "'\(name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'"
+        return "\"vaultctl login \(name.hasPrefix("-") ? "-- " : "")\(word)\""
+    }
+}
+
+extension Session {
+    /// Returns the store of profiles and sessions, unlocked.
+    func profileStore() throws(CommandFailure) -> ProfileStore {
+        let service = ProfileStore.service
+        switch backend {
+        case .file:
+            if let agent = try agentVault() {
+                return ProfileStore(
+                    try lastingStorage(agent, service: service), blocking: agent.storage(service: service))
+            }
+            let storage = FileTokenStorage(try openUnlockedVault(), service: service)
+            return ProfileStore(storage, blocking: storage.blocking)
+        case .secretService:
+            let storage = keyring().storage(service: service)
+            return ProfileStore(storage, blocking: storage.blocking, lease: .storedIntent)
+        case .memory:
+            throw .usage(
+                "a session that ends with the command is of no use", "use --backend file or secret-service")
+        }
+    }
+
+    /// Returns the agent's storage. With a key file, the storage opens the vault itself once no agent holds
+    /// it. So new tokens are not lost with the agent.
+    private func lastingStorage(
+        _ agent: BlockingAgentVault, service: String
+    ) throws(CommandFailure) -> any TokenStorage {
+        guard case .keyFile(let key) = unlock else { return AgentVault(agent).storage(service: service) }
+        let (path, configuration) = (try vaultPath, try configuration)
+        let left = console.deadline?.remaining ?? timeout ?? .seconds(30)
+        let vault = AgentOrFileVault(at: path, agent: AgentEndpoints.own, timeout: left) {
+            () throws(TokenStorageError) in
+            let vault = try BlockingFileVault.open(at: path, configuration: configuration)
+            try vault.unlock(with: .keyFile(at: key))
+            return vault
+        }
+        return vault.storage(service: service)
+    }
+}

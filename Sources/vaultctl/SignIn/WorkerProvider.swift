@@ -1,0 +1,90 @@
+import OAuthWire
+import ProgramSupport
+import TokenVault
+import TokenVaultAuth
+import TokenVaultPlatform
+
+extension OAuthProgram.WorkerError: ProviderFailure {
+    /// The matching failure of a request with a session's token.
+    var refreshFailure: RefreshFailure {
+        switch self {
+        case .notStarted, .notAsked: RefreshFailure(.notSent)
+        case .ended, .misunderstood, .interrupted, .broken: RefreshFailure(.interrupted)
+        case .timedOut: RefreshFailure(.timedOut)
+        case .failed(let failure): failure.refreshFailure
+        case .other: RefreshFailure(.refused("cannot_ask"))
+        }
+    }
+}
+
+/// Providers as `vaultctl-oauth` asks them, with one process for each request.
+struct WorkerProvider: SessionProvider {
+    /// The program, or the reason that it cannot be used.
+    let program: Result<OAuthProgram, CommandFailure>
+    /// The guard that ends the program's processes after a signal.
+    let signals: SignalGuard
+    /// Shows a prompt of a sign-in to the user. Returns the failure to show it.
+    var show: @Sendable (WorkerReply) -> CommandFailure? = { _ in nil }
+
+    func authorize(
+        _ settings: SignInSettings, within limit: Duration
+    ) async throws(OAuthProgram.WorkerError) -> SignedIn {
+        let reply = try await ask(WorkerRequest(settings, within: limit), limit)
+        guard case .signedIn(let signedIn) = reply else { throw .misunderstood }
+        return SignedIn(
+            tokens: signedIn.tokens,
+            profile: Profile(
+                settings, metadata: signedIn.metadata, authentication: signedIn.authentication),
+            user: signedIn.user)
+    }
+
+    func refresh(
+        _ request: RefreshRequest, of profile: Profile, within limit: Duration
+    ) async throws(OAuthProgram.WorkerError) -> TokenRefreshResponse {
+        var message = WorkerRequest(.refresh, of: profile, within: limit)
+        message.refreshToken = request.refreshToken
+        message.idToken = request.idToken
+        message.scope = request.scope
+        message.isRetry = request.isRetryOfUnknownOutcome
+        guard case .refreshed(let refreshed) = try await ask(message, limit) else { throw .misunderstood }
+        return refreshed.response
+    }
+
+    func revoke(
+        _ tokens: TokenInfo, of profile: Profile, within limit: Duration
+    ) async throws(OAuthProgram.WorkerError) {
+        var message = WorkerRequest(.revoke, of: profile, within: limit)
+        message.accessToken = tokens.accessToken
+        message.refreshToken = tokens.refreshToken
+        guard case .revoked = try await ask(message, limit) else { throw .misunderstood }
+    }
+
+    /// Sends a request on a thread of its own, which the program's answer blocks.
+    private func ask(
+        _ message: WorkerRequest, _ limit: Duration
+    ) async throws(OAuthProgram.WorkerError) -> WorkerReply {
+        let thread = WorkerThread(name: "oauth")
+        let outcome = await withCheckedContinuation { continuation in
+            thread.run {
+                continuation.resume(
+                    returning: Result { () throws(OAuthProgram.WorkerError) in
+                        guard case .success(let program) = program else { throw .other(missing) }
+                        return try program.ask(
+                            message, until: Deadline(after: limit), interruption: signals, show: show)
+                    })
+            }
+        }
+        return try outcome.get()
+    }
+
+    private var missing: CommandFailure {
+        if case .failure(let failure) = program { failure } else { .interrupted }
+    }
+}
+
+extension OAuthProgram {
+    /// Returns the program, or the reason that it cannot be used.
+    static var found: Result<OAuthProgram, CommandFailure> {
+        Result { () throws(CommandFailure) in try find() }
+    }
+}
