@@ -157,9 +157,9 @@ import FoundationEssentials
     @Test func aSessionThatIsToBeKeptIsNotRevoked() async throws {
         try await begin("old")
         let provider = giving("new")
-        var signIn = signIn(provider)
-        signIn.keepsPrevious = true
-        let outcome = await signIn.run(ScriptedProvider.settings, within: .seconds(60))
+        var settings = ScriptedProvider.settings
+        settings.keepsPrevious = true
+        let outcome = await signIn(provider).run(settings, within: .seconds(60))
         guard case .signedIn(_, .kept) = outcome else {
             Issue.record("\(outcome)")
             return

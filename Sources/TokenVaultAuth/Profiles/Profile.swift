@@ -20,6 +20,8 @@ package struct SignInSettings: Sendable, Equatable {
     package var redirectPort = 0
     /// Whether the user signs in on another device (RFC 8628).
     package var isDevice = false
+    /// Whether a session that the new one replaces is left as it is at the provider.
+    package var keepsPrevious = false
 
     package init(issuer: String, clientID: String) {
         self.issuer = issuer
@@ -43,6 +45,8 @@ package struct Profile: Codable, Sendable, Equatable {
     package var redirectPort: Int
     /// Whether the user signs in on another device; absent in profiles of versions that did not store it.
     package var device: Bool?
+    /// Whether a session that a new one replaces is left as it is at the provider; absent for no.
+    package var keepsPrevious: Bool?
 
     /// Creates the profile of a sign-in with `settings`, with the metadata that the provider gave.
     package init(
@@ -56,6 +60,7 @@ package struct Profile: Codable, Sendable, Equatable {
         scopes = settings.scopes
         redirectPort = settings.redirectPort
         device = settings.isDevice
+        keepsPrevious = settings.keepsPrevious ? true : nil
     }
 
     /// The provider and client that issued a session's tokens and may receive them.

@@ -30,8 +30,6 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
     package let name: String
     /// The policy of the items; `nil` to keep the present one.
     package var policy: AccessPolicy?
-    /// Whether the session before is left as it is at the provider.
-    package var keepsPrevious = false
     package var deadline: Deadline?
     /// Gets each state as it begins.
     package var entered: @Sendable (TransactionState) -> Void = { _ in }
@@ -60,8 +58,8 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
     package enum Previous: Sendable {
         /// There was none.
         case none
-        /// The session is left as it is: because of ``SignInTransaction/keepsPrevious``, or because the new
-        /// session would end with it.
+        /// The session is left as it is: because of ``SignInSettings/keepsPrevious``, or because the new session
+        /// would end with it.
         case kept
         /// The session is of another provider, or of one that is not known, which is not asked.
         case foreign
@@ -129,7 +127,7 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
             return .none
         }
         defer { entered(.settled) }
-        if keepsPrevious { return .kept }
+        if new.profile.keepsPrevious ?? false { return .kept }
         guard let tokens = session.tokens, let profile = profile?.content,
             session.source == profile.source, profile.issuer == new.profile.issuer
         else { return .foreign }

@@ -62,10 +62,11 @@ struct Login: VaultCommand {
         completion: .list(ItemDetails.policyNames))
     var policy: String?
     @Flag(
-        name: .customLong("no-revoke"),
+        inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Leave the session before as it is at the provider: for one that ends the new session with it."))
-    var noRevoke = false
+            "Whether the provider is told to end the session before; --no-revoke, for one that would end the new session "
+                + "with it, is kept for later."))
+    var revoke: Bool?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
@@ -101,7 +102,6 @@ struct Login: VaultCommand {
         }
         var signIn = SignInTransaction(provider, place, name)
         signIn.policy = policy
-        signIn.keepsPrevious = noRevoke
         signIn.deadline = console.deadline
         signIn.entered = { signals.note($0) }
         signIn.waiting = { error in queue.post { $0.tellOfWaiting(error, name) } }
@@ -178,6 +178,7 @@ struct Login: VaultCommand {
         settings.isDevice = device || (!isWhole && !noBrowser && port == nil && known?.device ?? false)
         settings.scopes = scope.isEmpty ? known?.scopes ?? [] : scope
         settings.redirectPort = port ?? known?.redirectPort ?? 0
+        settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return settings
     }

@@ -129,15 +129,18 @@ import TokenVaultAuth
         let families = { try provider.tell("sessions", ["user": "alice"])["refresh_tokens"].number }
         #expect(try families() == 2)
         try provider.tell("fail", ["path": "/o/revoke_token/", "how": "500", "times": 9])
-        let untold = try home.run("login", "work")
+        // It is kept, and taken back by its opposite.
+        #expect(try home.run("login", "work").status == 0)
+        #expect(try families() == 3)
+        let untold = try home.run("login", "work", "--revoke")
         #expect(untold.status == 0)
         #expect(
             untold.error.contains("at the sign-in before may be good until it expires"), "\(untold.error)")
-        #expect(try families() == 3)
+        #expect(try families() == 4)
         try provider.tell("reset")
         let told = try home.run("login", "work")
         #expect(told.status == 0 && !told.error.contains("the sign-in before"), "\(told.error)")
-        #expect(try families() == 3)
+        #expect(try families() == 4)
     }
 
     /// At another provider: that one is not told, and the old token goes nowhere.
