@@ -7,8 +7,9 @@ internal import FoundationEssentials
 /// The output of `vaultctl-oauth`: one line of JSON per reply on its standard output. The final reply is the
 /// last line.
 package enum WorkerReply: Codable, Sendable, Equatable {
-    /// A request to open this address in the user's browser.
-    case open(address: String)
+    /// A request to open this address in the user's browser. A browser program gets the address of `page`, which
+    /// leads there: other users can read the arguments of a program.
+    case open(address: String, page: String?)
     /// A request to show the user this code and address.
     case device(DevicePrompt)
     /// The successful end of a sign-in.

@@ -40,6 +40,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var refreshToken: String?
     /// The ID token of the session: a new ID token has to be for the same user.
     package var idToken: String?
+    /// The subject of the session's user: a new ID token has to be for the same subject.
+    package var subject: String?
     package var scope: String?
     package var isRetry = false
 

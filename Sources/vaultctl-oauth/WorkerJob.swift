@@ -29,7 +29,8 @@ struct WorkerJob {
                 let response = try await provider.refresh(
                     RefreshRequest(
                         forwarding: request.refreshToken ?? "", scope: request.scope,
-                        idToken: request.idToken, isRetryOfUnknownOutcome: request.isRetry),
+                        idToken: request.idToken, subject: request.subject,
+                        isRetryOfUnknownOutcome: request.isRetry),
                     of: request.profile, within: limit)
                 return .refreshed(WorkerReply.Refreshed(response))
             case .revoke:
@@ -47,7 +48,7 @@ struct WorkerJob {
 extension WorkerReply {
     fileprivate init(_ prompt: SignInPrompt) {
         switch prompt {
-        case .browser(let address): self = .open(address: address)
+        case .browser(let address, let page): self = .open(address: address, page: page)
         case .device(let device):
             self = .device(
                 DevicePrompt(

@@ -46,7 +46,7 @@ import FoundationEssentials
         var signIn = signIn(provider)
         signIn.entered = { states.add($0) }
         let outcome = await signIn.run(ScriptedProvider.settings, within: .seconds(60))
-        guard case .signedIn(let signedIn, .none) = outcome else {
+        guard case .signedIn(let signedIn, .none, false) = outcome else {
             Issue.record("\(outcome)")
             return
         }
@@ -140,13 +140,13 @@ import FoundationEssentials
         }
         let outcome = await signIn(provider).run(ScriptedProvider.settings, within: .seconds(60))
         if shared == "other" {
-            guard case .signedIn(_, .ended(.revoked, .none)) = outcome else {
+            guard case .signedIn(_, .ended(.revoked, .none), _) = outcome else {
                 Issue.record("\(outcome)")
                 return
             }
             #expect(provider.revoked.all == ["refresh-old"])
         } else {
-            guard case .signedIn(_, .kept) = outcome else {
+            guard case .signedIn(_, .kept, _) = outcome else {
                 Issue.record("\(outcome)")
                 return
             }
@@ -160,11 +160,22 @@ import FoundationEssentials
         var settings = ScriptedProvider.settings
         settings.keepsPrevious = true
         let outcome = await signIn(provider).run(settings, within: .seconds(60))
-        guard case .signedIn(_, .kept) = outcome else {
+        guard case .signedIn(_, .kept, _) = outcome else {
             Issue.record("\(outcome)")
             return
         }
         #expect(provider.revoked.all.isEmpty)
+    }
+
+    @Test func anotherUserIsTold() async throws {
+        try await begin("old")
+        var provider = giving("new")
+        provider.user = AuthUser(identifier: "another-user")
+        let outcome = await signIn(provider).run(ScriptedProvider.settings, within: .seconds(60))
+        guard case .signedIn(_, _, isOtherUser: true) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
     }
 
     /// Tokens go to no other provider, not even to be revoked.
@@ -173,7 +184,7 @@ import FoundationEssentials
         let provider = giving("new")
         let other = SignInSettings(issuer: "https://other.example.com", clientID: "fake")
         let outcome = await signIn(provider).run(other, within: .seconds(60))
-        guard case .signedIn(_, .foreign) = outcome else {
+        guard case .signedIn(_, .foreign, false) = outcome else {
             Issue.record("\(outcome)")
             return
         }

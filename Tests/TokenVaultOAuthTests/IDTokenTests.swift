@@ -312,6 +312,7 @@ final class KeyProvider: Sendable {
 
     private func renewed(
         _ changes: [String: String?], keys: ScriptedServer.Reply.Stall? = nil, revocation: Int = 200,
+        bySubject subject: String? = nil,
         asked: @escaping @Sendable (ScriptedServer.Asked) -> Void = { _ in }
     ) async throws -> Result<TokenRefreshResponse, RefreshFailure> {
         let key = try #require(SigningKey.make("ES256"))
@@ -339,7 +340,8 @@ final class KeyProvider: Sendable {
         said.withLock {
             $0 = #"{"access_token":"a","token_type":"Bearer","refresh_token":"r","id_token":"\#(next)"}"#
         }
-        return await refreshRequest(client, idToken: try token([:]))
+        return await refreshRequest(
+            client, idToken: subject == nil ? try token([:]) : nil, subject: subject)
     }
 
     @Test func aNewIDTokenOfTheSamePersonIsTaken() async throws {
@@ -357,6 +359,13 @@ final class KeyProvider: Sendable {
         // What was sent for it is spent, and what came would be nobody's.
         #expect(failure?.leavesOutcomeUnknown == true && failure?.isTemporary == false)
         #expect(revoked.withLock { $0 } == ["r", "a"])
+    }
+
+    /// Where the session has no ID token any more, the subject of the sign-in counts.
+    @Test func aNewIDTokenIsComparedWithTheSubject() async throws {
+        #expect(try await renewed([:], bySubject: "p").get().idToken != nil)
+        let failure = try await renewed([:], bySubject: "q").failure
+        #expect(failure?.kind == .refused("id_token_mismatch"))
     }
 
     @Test func tokensOfAnotherThatCannotBeRevokedAreTold() async throws {

@@ -1,5 +1,7 @@
 #if OAuth
 import AsyncHTTPClient
+import Foundation
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -93,6 +95,90 @@ import TokenVault
         let state = try #require(answers.state.unprotectedText())
         let reply = answers.take(isGet: true, target: "/callback?code=c&state=\(state)", host: host)
         #expect(reply == (isTaken ? .signedIn : .notFound))
+    }
+
+    /// A page for the arguments of a browser program: it leads on, and only under the name that was made for it.
+    @Test func aPageLeadsToTheProvider() async throws {
+        let redirect = try await listen()
+        let page = redirect.page(
+            leadingTo: "\(redirect.redirectURI)?error=access_denied&state=\(try state(redirect))")
+        #expect(page.hasPrefix("http://127.0.0.1:") && !page.contains("state"))
+        for wrong in ["\(page)x", String(page.dropLast()), page.replacing("/start/", with: "/"), "\(page)?a"]
+        {
+            #expect(try await get(wrong).status == 404)
+        }
+        #expect(try await get(page, method: .POST).status == 404)
+        #expect(try await get(page, host: "localhost").status == 404)
+        async let answer = redirect.answer(within: .seconds(3_600))
+        // The client follows it to the listener itself.
+        #expect(try await get(page).body.contains("did not sign you in"))
+        let told = try await answer
+        #expect(throws: OAuthError.accessDenied) { try told.code() }
+    }
+
+    /// Who reads the address of a sign-in in the list of programs answers it with an account of his own.
+    @Test(.enabled(if: geteuid() == 0)) func anotherUserAnswersNothing() async throws {
+        let redirect = try await listen()
+        let page = redirect.page(leadingTo: "https://id.example/authorize")
+        let query = "?code=forged&state=\(try state(redirect))"
+        for target in [
+            "/callback\(query)", String(page.dropFirst(redirect.redirectURI.count - "/callback".count)),
+        ] {
+            let status = try Self.status(
+                of: target, at: redirect, as: ["--reuid=65534", "--regid=65534", "--clear-groups"])
+            #expect(status == "HTTP/1.1 403 Forbidden", "\(status)")
+        }
+        #expect(try Self.status(of: "/", at: redirect, as: []) == "HTTP/1.1 404 Not Found")
+        async let answer = redirect.answer(within: .seconds(3_600))
+        let own = try Self.status(of: "/callback?code=own&state=\(try state(redirect))", at: redirect, as: [])
+        #expect(own == "HTTP/1.1 200 OK")
+        #expect(try await answer.code() == "own")
+    }
+
+    /// The status line of a request that a program with these options of `setpriv` sends.
+    private static func status(
+        of target: String, at redirect: LoopbackRedirect, as options: [String]
+    ) throws -> String {
+        let host = redirect.redirectURI.dropFirst("http://".count).dropLast("/callback".count)
+        let script = """
+            exec 3<>/dev/tcp/\(host.replacing(":", with: "/"))
+            printf 'GET %s HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' '\(target)' '\(host)' >&3
+            IFS= read -r line <&3; printf '%s' "${line%$'\\r'}"
+            """
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+        process.arguments = options + ["/bin/bash", "-c", script]
+        process.standardOutput = output
+        try process.run()
+        let line = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// Lines of the kernel's table of sockets, and what is read in them.
+    @Test(arguments: [
+        (
+            "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1",
+            "1000"
+        ),
+        (
+            "   1: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:0050 01 0:0 00:0 0  33  0 1",
+            "33"
+        ),
+        (
+            "   2: 0200007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1",
+            nil
+        ),
+        (
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+            nil
+        ),
+        ("", nil), ("   0: 0100007F:XYZ 00000000:0000 0A 0:0 00:0 0 1000 0 1", nil),
+    ])
+    func theTableOfSocketsIsRead(_ line: String, _ user: String?) {
+        let entry = LoopbackPeer.entry(line[...])
+        #expect(entry.map { String($0.user) } == user)
+        if entry != nil { #expect(entry?.port == 0x1F90) }
     }
 
     @Test func theSecondAnswerIsLate() async throws {

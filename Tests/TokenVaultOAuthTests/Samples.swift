@@ -71,11 +71,12 @@ func client(
 let tokenAnswer =
     #"{"access_token":"fake-access","token_type":"bearer","expires_in":60,"refresh_token":"fake-refresh"}"#
 
-func refreshRequest(_ client: OAuthClient, idToken: String? = nil) async -> Result<
+func refreshRequest(_ client: OAuthClient, idToken: String? = nil, subject: String? = nil) async -> Result<
     TokenRefreshResponse, RefreshFailure
 > {
     let request = RefreshRequest(
-        account: "a", refreshToken: "fake-old", scope: nil, idToken: idToken, isRetryOfUnknownOutcome: false)
+        account: "a", refreshToken: "fake-old", scope: nil, idToken: idToken, subject: subject,
+        isRetryOfUnknownOutcome: false)
     do {
         return .success(try await client.refreshRequestProvider(request))
     } catch {

@@ -15,6 +15,8 @@ package struct KeptSession: Sendable {
     package let tokens: TokenInfo?
     /// The provider and the client that the tokens were issued to; `nil` when the sign-in did not say.
     package let source: TokenSource?
+    /// The user, as given at the sign-in.
+    package let user: AuthUser?
     /// Whether a refresh was begun whose outcome is not stored: the provider may have issued newer tokens,
     /// which are not here.
     package let mayBeOutdated: Bool
@@ -45,6 +47,7 @@ package struct KeptSession: Sendable {
         identifier = record?.session
         tokens = hasTokens ? record?.tokens : nil
         source = record?.source
+        user = record?.user
         mayBeOutdated = hasTokens && record?.intent != nil
         mayBeRenewing = record?.intent.map { !$0.isOver } ?? false
         secret = item.secret

@@ -45,7 +45,7 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
     /// The outcome of a sign-in.
     package enum Outcome: Sendable {
         /// The new session is stored.
-        case signedIn(SignedIn, before: Previous)
+        case signedIn(SignedIn, before: Previous, isOtherUser: Bool)
         /// The provider gave no tokens.
         case notAuthorized(Provider.Failure)
         /// The provider gave tokens that could not be stored.
@@ -101,7 +101,13 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
             return Task.isCancelled
                 ? .cancelled(revocation, undoing) : .notStored(error, revocation, undoing)
         }
-        return .signedIn(signedIn, before: await endPrevious(before?.session, before?.profile, signedIn))
+        let previous = before?.session
+        let isOtherUser =
+            previous?.source == signedIn.profile.source && previous?.user?.identifier != nil
+            && previous?.user?.identifier != signedIn.user?.identifier
+        return .signedIn(
+            signedIn, before: await endPrevious(previous, before?.profile, signedIn),
+            isOtherUser: isOtherUser)
     }
 
     private func undo(

@@ -11,6 +11,8 @@ public struct RefreshRequest: Sendable {
     public internal(set) var idToken: String?
     /// The provider and the client that the token was issued to; `nil` when the sign-in did not say.
     package internal(set) var source: TokenSource?
+    /// The subject of the ID token at the sign-in; `nil` when it had none, or the sign-in did not say.
+    package internal(set) var subject: String?
     /// Whether an earlier request with this token may have reached the server without its answer arriving.
     public let isRetryOfUnknownOutcome: Bool
 }
@@ -29,10 +31,11 @@ public typealias RevokeRequestProvider = @Sendable (TokenInfo) async throws -> V
 extension RefreshRequest {
     /// Creates a request of another process's manager, for the process that sends it.
     package init(
-        forwarding refreshToken: String, scope: String?, idToken: String?, isRetryOfUnknownOutcome: Bool
+        forwarding refreshToken: String, scope: String?, idToken: String?, subject: String? = nil,
+        isRetryOfUnknownOutcome: Bool
     ) {
         self.init(
-            account: "", refreshToken: refreshToken, scope: scope, idToken: idToken,
+            account: "", refreshToken: refreshToken, scope: scope, idToken: idToken, subject: subject,
             isRetryOfUnknownOutcome: isRetryOfUnknownOutcome)
     }
 }

@@ -74,6 +74,7 @@ struct RefreshTransaction: Sendable {
                 RefreshRequest(
                     account: store.account, refreshToken: sent.text, scope: record.tokens.scope,
                     idToken: record.tokens.idToken, source: record.source,
+                    subject: record.source.flatMap { _ in record.user?.identifier },
                     isRetryOfUnknownOutcome: isRetry)
             ) { late in
                 // No caller waits any more, and another process may hold the lease. Stored only if the old

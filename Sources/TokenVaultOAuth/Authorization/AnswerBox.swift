@@ -7,12 +7,18 @@ final class AnswerBox: Sendable {
     typealias Outcome = Result<AuthorizationAnswer, OAuthError>
 
     /// The listener's reply to a browser.
-    enum Reply: Sendable {
+    enum Reply: Sendable, Equatable {
         case signedIn, notSignedIn, wrongRequest, notFound
+        /// The browser belongs to another user of the machine.
+        case otherUser
+        /// The browser continues at this address.
+        case redirect(String)
     }
 
     private struct State {
         var hosts: [String] = []
+        /// The target of the first page, and the address that it leads to.
+        var start: (target: String, address: String)?
         var outcome: Outcome?
         var waiter: CheckedContinuation<Outcome, Never>?
     }
@@ -32,8 +38,16 @@ final class AnswerBox: Sendable {
         inside.withLock { $0.hosts = ["127.0.0.1:\(port)"] + (port == 80 ? ["127.0.0.1"] : []) }
     }
 
+    /// Returns the target of a page that leads the browser to `address`. Nobody else can guess it.
+    func leads(to address: String) -> String {
+        let target = "/start/\(RandomText.make().unprotectedText() ?? "")"
+        inside.withLock { $0.start = (target, address) }
+        return target
+    }
+
     /// Returns the reply to a request, and keeps its answer if it has one.
     func take(isGet: Bool, target: String, host: String?) -> Reply {
+        if isGet, let host, let address = start(target, host) { return .redirect(address) }
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         // The host check rejects pages that lead here under a name of their own.
         guard isGet, parts[0].utf8.elementsEqual(path.utf8), let host,
@@ -54,6 +68,15 @@ final class AnswerBox: Sendable {
         guard settle(outcome) else { return .notFound }
         if case .success(.granted) = outcome { return .signedIn }
         return .notSignedIn
+    }
+
+    private func start(_ target: String, _ host: String) -> String? {
+        inside.withLock { state in
+            guard let start = state.start, start.target.utf8.elementsEqual(target.utf8),
+                state.hosts.contains(host), state.outcome == nil
+            else { return nil }
+            return start.address
+        }
     }
 
     /// Keeps `outcome`; returns whether it is the first.

@@ -9,8 +9,9 @@ public import TokenVaultAuth
 /// section 7.3).
 ///
 /// The listener accepts one answer: a `GET` of its path with the state of its request. The listener rejects
-/// everything else without a change: another path, method or host (`404`), another state (`400`), and every
-/// request after the answer.
+/// everything else without a change: another path, method or host (`404`), another state (`400`), every request
+/// after the answer, and every connection of another user of this machine (`403`): who can see the address of the
+/// sign-in could otherwise answer it with an account of his own.
 public final class LoopbackRedirect: Sendable {
     /// The address for the provider, with the port that was found.
     public let redirectURI: String
@@ -60,6 +61,12 @@ public final class LoopbackRedirect: Sendable {
         }
     }
 
+    /// The address of a page that leads the browser to `address`. Only a browser of this user gets there, so the
+    /// page's address can be an argument of a program, which other users can read.
+    func page(leadingTo address: String) -> String {
+        "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(answers.leads(to: address))"
+    }
+
     /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,
     /// `malformedResponse`.
     func answer(within timeout: Duration) async throws(OAuthError) -> AuthorizationAnswer {
@@ -90,10 +97,22 @@ extension OAuthClient {
         scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
         timeout: Duration = .seconds(300), open: @Sendable (String) async throws(OAuthError) -> Void
     ) async throws(OAuthError) -> SignInResult {
+        try await signIn(scopes: scopes, parameters: parameters, path: path, port: port, timeout: timeout) {
+            (address, _) throws(OAuthError) in
+            try await open(address)
+        }
+    }
+
+    /// Signs a user in, as the public function. `open` also gets the address of a page that leads to the first
+    /// address, for an argument of a program.
+    package func signIn(
+        scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
+        timeout: Duration, open: @Sendable (String, _ page: String) async throws(OAuthError) -> Void
+    ) async throws(OAuthError) -> SignInResult {
         let redirect = try await LoopbackRedirect.listen(for: provider, path: path, port: port)
         let request = try authorizationRequest(
             redirectURI: redirect.redirectURI, state: redirect.state, scopes: scopes, parameters: parameters)
-        try await open(request.url)
+        try await open(request.url, redirect.page(leadingTo: request.url))
         return try await exchange(try await redirect.answer(within: timeout), of: request)
     }
 }

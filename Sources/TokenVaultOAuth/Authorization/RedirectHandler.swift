@@ -9,16 +9,29 @@ final class RedirectHandler: ChannelInboundHandler {
 
     private let answers: AnswerBox
     private var isAnswered = false
+    private var isOfSameUser = false
 
     init(answers: AnswerBox) { self.answers = answers }
+
+    func channelActive(context: ChannelHandlerContext) {
+        // Checked while the other end certainly exists.
+        isOfSameUser =
+            context.channel.localAddress?.port.map {
+                LoopbackPeer.isOfSameUser(context.channel, as: $0)
+            } ?? false
+        context.fireChannelActive()
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // The head is enough; the rest of a request is ignored.
         guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
         isAnswered = true
         let hosts = head.headers["Host"]
-        let reply = answers.take(
-            isGet: head.method == .GET, target: head.uri, host: hosts.count == 1 ? hosts[0] : nil)
+        let reply =
+            isOfSameUser
+            ? answers.take(
+                isGet: head.method == .GET, target: head.uri, host: hosts.count == 1 ? hosts[0] : nil)
+            : .otherUser
         write(Page(reply), for: head, context)
     }
 
@@ -40,6 +53,7 @@ final class RedirectHandler: ChannelInboundHandler {
             ("X-Content-Type-Options", "nosniff"),
         ])
         headers.add(name: "Content-Security-Policy", value: "default-src 'none'; frame-ancestors 'none'")
+        if let location = page.location { headers.add(name: "Location", value: location) }
         let response = HTTPResponseHead(version: .http1_1, status: page.status, headers: headers)
         context.write(wrapOutboundOut(.head(response)), promise: nil)
         if head.method != .HEAD { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
@@ -51,6 +65,7 @@ final class RedirectHandler: ChannelInboundHandler {
 /// The page that the user sees in the browser. It has nothing of the request in it.
 private struct Page {
     let status: HTTPResponseStatus
+    var location: String?
     let html: String
 
     init(_ reply: AnswerBox.Reply) {
@@ -70,6 +85,14 @@ private struct Page {
             (status, title, text) = (
                 .badRequest, "Not signed in", "This is the answer to another request. Sign in again."
             )
+        case .otherUser:
+            (status, title, text) = (
+                .forbidden, "Not signed in",
+                "This browser belongs to another user than the program that waits for the sign-in."
+            )
+        case .redirect(let address):
+            (status, title, text) = (.found, "Sign in", "The browser goes on to the provider.")
+            location = address
         case .notFound: (status, title, text) = (.notFound, "Nothing here", "There is no such page.")
         }
         html = """

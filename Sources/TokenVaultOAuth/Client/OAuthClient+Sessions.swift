@@ -65,9 +65,10 @@ extension OAuthClient {
 
     /// Whether the ID token of `response`, if there is one, belongs to the same user as the previous one.
     private func isContinuation(_ response: TokenResponse, of request: RefreshRequest) -> Bool {
-        guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }),
-            let claims = response.idToken.flatMap({ IDTokenClaims(unverified: $0) })
-        else { return true }
+        guard let claims = response.idToken.flatMap({ IDTokenClaims(unverified: $0) }) else { return true }
+        guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }) else {
+            return request.subject.map { $0.utf8.elementsEqual(claims.subject.utf8) } ?? true
+        }
         return claims.isContinuation(of: previous)
     }
 

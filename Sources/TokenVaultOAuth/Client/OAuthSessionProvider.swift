@@ -4,8 +4,8 @@ package import TokenVaultAuth
 
 /// A prompt of a sign-in to the user.
 package enum SignInPrompt: Sendable {
-    /// Open this address in the browser.
-    case browser(address: String)
+    /// Open the address in the browser. The page leads to it, for the arguments of a program.
+    case browser(address: String, page: String)
     /// Enter the code at the address of `DeviceAuthorization`, on any device.
     case device(DeviceAuthorization)
 }
@@ -60,8 +60,8 @@ package struct OAuthSessionProvider: SessionProvider {
         guard settings.isDevice else {
             return try await client.signIn(
                 scopes: settings.scopes, port: settings.redirectPort, timeout: limit
-            ) { (address) throws(OAuthError) in
-                prompt(.browser(address: address))
+            ) { (address, page) throws(OAuthError) in
+                prompt(.browser(address: address, page: page))
             }
         }
         let device = try await client.authorizeDevice(scopes: settings.scopes)

@@ -184,7 +184,9 @@ struct Login: VaultCommand {
     }
 
     private static func greeting(_ user: AuthUser?) -> String {
-        guard let name = user?.email ?? user?.name, name.utf8.count <= 254 else { return "Signed in." }
+        guard let name = user?.email ?? user?.name ?? user?.identifier, name.utf8.count <= 255 else {
+            return "Signed in."
+        }
         return "Signed in as \(name)."
     }
 }

@@ -28,7 +28,7 @@ final class SignInConversation {
     func show(_ reply: WorkerReply) -> CommandFailure? {
         do throws(CommandFailure) {
             switch reply {
-            case .open(let address): try open(address)
+            case .open(let address, let page): try open(address, page ?? address)
             case .device(let prompt): try tell(prompt)
             case .signedIn, .refreshed, .revoked, .failed: break
             }
@@ -46,13 +46,14 @@ final class SignInConversation {
         )
     }
 
-    private func open(_ address: String) throws(CommandFailure) {
+    private func open(_ address: String, _ page: String) throws(CommandFailure) {
         try check(address)
+        try check(page)
         guard opensBrowser else {
             console.note("open this address in a browser on this machine: \(address)")
             return wait(checking: Self.browserOptions)
         }
-        guard let browser = Browser.find(for: address) else { throw .noBrowser(profile) }
+        guard let browser = Browser.find(for: page) else { throw .noBrowser(profile) }
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
         do throws(SystemFailure) {
             try browser.start {

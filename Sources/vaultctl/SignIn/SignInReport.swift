@@ -21,7 +21,10 @@ struct SignInReport {
         _ outcome: SignInTransaction<WorkerProvider>.Outcome
     ) throws(CommandFailure) -> SignedIn {
         switch outcome {
-        case .signedIn(let signedIn, let before):
+        case .signedIn(let signedIn, let before, let isOtherUser):
+            if isOtherUser {
+                console.note("this is another user than before: end the session at once if that was not you")
+            }
             report(before)
             return signedIn
         case .notAuthorized(let trouble): throw failure(trouble)

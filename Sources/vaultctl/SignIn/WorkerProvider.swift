@@ -44,6 +44,7 @@ struct WorkerProvider: SessionProvider {
         var message = WorkerRequest(.refresh, of: profile, within: limit)
         message.refreshToken = request.refreshToken
         message.idToken = request.idToken
+        message.subject = request.subject
         message.scope = request.scope
         message.isRetry = request.isRetryOfUnknownOutcome
         guard case .refreshed(let refreshed) = try await ask(message, limit) else { throw .misunderstood }

@@ -19,6 +19,7 @@ struct ScriptedProvider: SessionProvider {
     }
     var revoking: @Sendable () async throws(Failure) -> Void = { () throws(Failure) in }
     var metadata = #"{"revocation_endpoint":"https://id.example.com/revoke"}"#
+    var user = AuthUser(identifier: "fake-user")
     let authorized = Notes<String>()
     let refreshed = Notes<String>()
     let revoked = Notes<String>()
@@ -36,7 +37,7 @@ struct ScriptedProvider: SessionProvider {
         authorized.add(settings.issuer)
         return SignedIn(
             tokens: try await authorizing(), profile: Self.profile(settings, metadata: metadata),
-            user: AuthUser(identifier: "fake-user"))
+            user: user)
     }
 
     func refresh(

@@ -401,6 +401,22 @@ import TokenVaultAuth
         #expect(ended.status == 0 && !ended.error.contains("\n\n"), "\(ended.error)")
     }
 
+    /// Other users can read a program's arguments: the state of the sign-in is not among them.
+    @Test func aBrowserGetsAPageThatTellsNothing() throws {
+        let home = try SignInHome(nil)
+        try home.script("browser", "printf '%s' \"$1\" >'\(home.path)/opened'")
+        let open =
+            #"echo '{"open":{"address":"https://id.example.com/?state=s","page":"http://127.0.0.1:1/start/x"}}'; "#
+        let wait = "until [[ -s '\(home.path)/opened' ]]; do :; done; "
+        try SaidWorker(signIn: open + wait + SaidWorker.signedIn("fake-1")).place(in: home)
+        let login = try home.start([
+            "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake",
+        ]).end()
+        #expect(
+            login.status == 0 && login.error.contains("https://id.example.com/?state=s"), "\(login.error)")
+        #expect(home.contents("opened") == "http://127.0.0.1:1/start/x")
+    }
+
     /// Another client under the same name: nothing of the old one goes to the new one.
     @Test func anotherProviderBeginsAnew() throws {
         let provider = try RunningProvider()

@@ -1,0 +1,59 @@
+#if OAuth
+internal import NIOCore
+internal import SystemPackage
+
+/// The owner of a connection on the loopback, from the kernel's tables of sockets (`proc_net_tcp`).
+///
+/// Any user of the machine can connect to a loopback port. The table names the user of each end.
+enum LoopbackPeer {
+    /// Whether the other end of `channel` is a socket of the user that `listener`, a port of 127.0.0.1, belongs
+    /// to. False when the table does not say.
+    static func isOfSameUser(_ channel: any Channel, as listener: Int) -> Bool {
+        guard let port = channel.remoteAddress?.port else { return false }
+        let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) }
+        let own = sockets.first { $0.state == listening && $0.port == listener }
+        let others = sockets.filter { $0.state != listening && $0.port == port && $0.remotePort == listener }
+        return own != nil && !others.isEmpty && others.allSatisfy { $0.user == own?.user }
+    }
+
+    /// One socket of the table whose local end is on the loopback.
+    struct Entry: Equatable {
+        let port: Int
+        let remotePort: Int
+        let state: Substring
+        let user: Substring
+    }
+
+    private static let listening: Substring = "0A"
+    // 127.0.0.1 as the kernel prints it, and the same address of a socket of IPv6.
+    private static let loopback: Set<Substring> = ["0100007F", "0000000000000000FFFF00000100007F"]
+
+    /// Returns the entry in a line of the table; `nil` for the heading and for other addresses.
+    static func entry(_ line: Substring) -> Entry? {
+        let fields = line.split(separator: " ", maxSplits: 8)
+        guard fields.count > 8, let (local, port) = end(fields[1]), let (_, remotePort) = end(fields[2]),
+            loopback.contains(local)
+        else { return nil }
+        return Entry(port: port, remotePort: remotePort, state: fields[3], user: fields[7])
+    }
+
+    private static func end(_ text: Substring) -> (address: Substring, port: Int)? {
+        let parts = text.split(separator: ":")
+        guard parts.count == 2, let port = Int(parts[1], radix: 16) else { return nil }
+        return (parts[0], port)
+    }
+
+    private static func entries(of path: FilePath) -> [Entry] {
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: .closeOnExec) else { return [] }
+        defer { try? file.close() }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while let count = try? unsafe buffer.withUnsafeMutableBytes({ try unsafe file.read(into: $0) }),
+            count > 0
+        {
+            bytes += buffer.prefix(count)
+        }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap(entry)
+    }
+}
+#endif
