@@ -69,8 +69,14 @@ import FoundationEssentials
 
     @Test(arguments: [false, true])
     func aTokenThatIsStillGoodIsKeptUnlessForced(_ isForced: Bool) async throws {
-        let known = try await begin(goodFor: 20)
-        let outcome = await renewal(failing(.notSent)).run(replacing: known, isForced: isForced)
+        let known = try await begin(goodFor: 3_600)
+        // Due, and good for half a minute more.
+        let late = Date().addingTimeInterval(3_570)
+        let provider = failing(.notSent)
+        var renewal = renewal(provider)
+        renewal.configuration.clock = { late }
+        let outcome = await renewal.run(replacing: known, isForced: isForced)
+        #expect(outcome.hasAsked && !provider.refreshed.all.isEmpty)
         if isForced {
             #expect(throws: TokenError.self) { try outcome.tokens.get() }
         } else {
