@@ -8,7 +8,7 @@ import TokenVault
 import FoundationEssentials
 #endif
 
-/// One sign-in and one sign-out, from the request to what is told of it.
+/// One sign-in and one sign-out, from the request to the outcome.
 @Suite struct SignInTransactionTests {
     private let vault = InMemoryVault()
     private var storage: InMemoryTokenStorage { InMemoryTokenStorage(vault: vault, service: "test") }

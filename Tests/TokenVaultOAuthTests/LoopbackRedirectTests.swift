@@ -116,7 +116,7 @@ import TokenVault
         #expect(throws: OAuthError.accessDenied) { try told.code() }
     }
 
-    /// Who reads the address of a sign-in in the list of programs answers it with an account of his own.
+    /// Another user can read the address of a sign-in in the list of programs, and answer it with another account.
     @Test(.enabled(if: geteuid() == 0)) func anotherUserAnswersNothing() async throws {
         let redirect = try await listen()
         let page = redirect.page(leadingTo: "https://id.example/authorize")

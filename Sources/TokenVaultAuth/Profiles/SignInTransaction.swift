@@ -102,9 +102,10 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
                 ? .cancelled(revocation, undoing) : .notStored(error, revocation, undoing)
         }
         let previous = before?.session
-        let isOtherUser =
-            previous?.source == signedIn.profile.source && previous?.user?.identifier != nil
-            && previous?.user?.identifier != signedIn.user?.identifier
+        var isOtherUser = false
+        if let user = previous?.user?.identifier, let now = signedIn.user?.identifier {
+            isOtherUser = previous?.source == signedIn.profile.source && user != now
+        }
         return .signedIn(
             signedIn, before: await endPrevious(previous, before?.profile, signedIn),
             isOtherUser: isOtherUser)

@@ -2,7 +2,7 @@ internal import TokenVault
 package import TokenVaultPlatform
 
 /// One sign-out: the session is deleted first, so that it is gone even if the network fails or the program ends;
-/// then the provider is told.
+/// then the provider is asked to end it.
 ///
 /// A cancellation of the task leaves a few seconds for telling the provider.
 package struct SignOutTransaction<Provider: SessionProvider>: Sendable {

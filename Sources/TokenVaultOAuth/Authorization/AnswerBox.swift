@@ -38,7 +38,7 @@ final class AnswerBox: Sendable {
         inside.withLock { $0.hosts = ["127.0.0.1:\(port)"] + (port == 80 ? ["127.0.0.1"] : []) }
     }
 
-    /// Returns the target of a page that leads the browser to `address`. Nobody else can guess it.
+    /// Returns the target of a page that leads the browser to `address`. Its name cannot be guessed.
     func leads(to address: String) -> String {
         let target = "/start/\(RandomText.make().unprotectedText() ?? "")"
         inside.withLock { $0.start = (target, address) }

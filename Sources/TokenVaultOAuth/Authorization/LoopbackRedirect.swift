@@ -10,8 +10,8 @@ public import TokenVaultAuth
 ///
 /// The listener accepts one answer: a `GET` of its path with the state of its request. The listener rejects
 /// everything else without a change: another path, method or host (`404`), another state (`400`), every request
-/// after the answer, and every connection of another user of this machine (`403`): who can see the address of the
-/// sign-in could otherwise answer it with an account of his own.
+/// after the answer, and every connection of another user of this machine (`403`). Otherwise a user who can
+/// read the address of the sign-in could answer it with another account.
 public final class LoopbackRedirect: Sendable {
     /// The address for the provider, with the port that was found.
     public let redirectURI: String

@@ -64,8 +64,8 @@ struct Login: VaultCommand {
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Whether the provider is told to end the session before; --no-revoke, for one that would end the new session "
-                + "with it, is kept for later."))
+            "Revoke the previous session at the provider. --no-revoke is stored in the profile: some providers would end the "
+                + "new session too."))
     var revoke: Bool?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -61,7 +61,7 @@ struct Profiles: VaultCommand {
         }
         for name in others {
             console.note(
-                "\(name) is no profile that this program knows: use the newer program, or make it anew with --issuer and "
+                "\(name) is no profile that this program knows: use the newer program, or create it again with --issuer and "
                     + "--client-id")
         }
         // The listing does not show which hidden items are profiles.

@@ -38,7 +38,7 @@ extension StoredProfile {
             guard let content else {
                 throw CommandFailure(
                     .unavailable, "what is stored is no profile that this program knows",
-                    "use the newer program, or make it anew with --issuer and --client-id")
+                    "use the newer program, or create it again with --issuer and --client-id")
             }
             return content
         }
@@ -65,7 +65,7 @@ extension CommandFailure {
 
     /// Returns the failure for the existing profile `name` without a session.
     static func notSignedIn(_ name: String) -> CommandFailure {
-        CommandFailure(.notFound, "nobody is signed in there", "\(signingIn(name)) signs in")
+        CommandFailure(.notFound, "this profile is signed out", "\(signingIn(name)) signs in")
     }
 
     /// Returns the command that signs in at an existing profile, quoted for a shell.

@@ -29,7 +29,7 @@ struct RenewalReport {
         if case .success(let tokens) = outcome.tokens { return tokens }
         guard case .failure(let error) = outcome.tokens else { throw .interrupted }
         if let revocation = outcome.revocation {
-            console.note(of: revocation, "what the provider gave for a session that is none any more")
+            console.note(of: revocation, "what the provider gave for a session that has ended")
         } else if isEnded, outcome.hasUnstored {
             console.note(
                 "the provider gave new tokens that could not be stored and are lost: "

@@ -138,7 +138,7 @@ struct SignInReport {
         return reason
     }
 
-    private static let unknown = "the provider may have given tokens that nobody has"
+    private static let unknown = "the provider may have given tokens that are lost"
 }
 
 extension Console {

@@ -252,7 +252,7 @@ import TokenVaultPlatform
         let outcome = try home.signIn(at: "https://id.example.com").end()
         #expect(outcome.status == 8, "\(outcome.error)")
         #expect(
-            outcome.error.contains("may have given tokens that nobody has")
+            outcome.error.contains("may have given tokens that are lost")
                 && outcome.error.contains("at the provider's own page"), "\(outcome.error)")
         try SaidWorker(signIn: "kill -9 $$").place(in: home)
         let early = try home.signIn(at: "https://id.example.com").end()
@@ -280,7 +280,7 @@ import TokenVaultPlatform
         #expect(outcome.error.contains("is being told") == (signal != nil), "\(outcome.error)")
         #expect(pipe.isLeft)
         let token = try home.run("token", "work")
-        #expect(token.status == 3 && token.error.contains("nobody is signed in"), "\(token.error)")
+        #expect(token.status == 3 && token.error.contains("this profile is signed out"), "\(token.error)")
     }
 
     /// What the provider gave and nobody has cannot be revoked: whoever ends the session is told.

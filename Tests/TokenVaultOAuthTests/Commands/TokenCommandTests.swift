@@ -108,7 +108,7 @@ import TokenVaultAuth
             #expect(
                 known.status == 3
                     && known.error
-                        == "vaultctl: nobody is signed in there: \"vaultctl login work\" signs in\n",
+                        == "vaultctl: this profile is signed out: \"vaultctl login work\" signs in\n",
                 "\(known.error)")
         }
     }

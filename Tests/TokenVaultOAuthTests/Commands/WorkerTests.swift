@@ -21,7 +21,7 @@ import TokenVaultAuth
         ),
         ("echo '{\"open\":{\"address\":\"file:///etc/passwd\"}}'; cat", 8, "not fit for that"),
         ("echo '{\"failed\":{\"_0\":{\"kind\":\"notBuilt\"}}}'; cat", 8, "--traits OAuth"),
-        ("cat >/dev/null", 10, "did not answer in time: the provider may have given tokens that nobody has"),
+        ("cat >/dev/null", 10, "did not answer in time: the provider may have given tokens that are lost"),
     ])
     func aSignInThatGoesWrong(_ script: String, _ status: Int32, _ reason: String) throws {
         let home = try SignInHome(nil, worker: .script(script))
