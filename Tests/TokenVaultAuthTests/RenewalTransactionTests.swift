@@ -12,6 +12,7 @@ import FoundationEssentials
 /// One renewal for a program that runs for one token.
 @Suite struct RenewalTransactionTests {
     private let vault = InMemoryVault()
+    private let clock = TestClock()
     private var storage: InMemoryTokenStorage { InMemoryTokenStorage(vault: vault, service: "test") }
 
     private func place(_ storage: (any TokenStorage)? = nil) -> ProfileStore {
@@ -25,8 +26,9 @@ import FoundationEssentials
                 accessToken: "access-old", refreshToken: "refresh-old",
                 accessTokenExpiry: Date().addingTimeInterval(seconds))
         })
-        _ = await SignInTransaction(provider, place(), "work")
-            .run(ScriptedProvider.settings, within: .seconds(60))
+        var signIn = SignInTransaction(provider, place(), "work")
+        signIn.clock = clock.clock
+        _ = await signIn.run(ScriptedProvider.settings, within: .seconds(60))
         return try StoredToken.look(
             for: "work", in: storage.blocking, configuration: TokenManager.Configuration())
     }
@@ -35,7 +37,10 @@ import FoundationEssentials
         _ provider: ScriptedProvider, _ storage: (any TokenStorage)? = nil,
         _ profile: Profile = ScriptedProvider.profile()
     ) -> RenewalTransaction<ScriptedProvider> {
-        RenewalTransaction(provider, place(storage), "work", profile, TokenManager.Configuration())
+        var renewal = RenewalTransaction(
+            provider, place(storage), "work", profile, TokenManager.Configuration())
+        renewal.clock = clock.clock
+        return renewal
     }
 
     private var stored: String? {
@@ -71,7 +76,7 @@ import FoundationEssentials
     func aTokenThatIsStillGoodIsKeptUnlessForced(_ isForced: Bool) async throws {
         let known = try await begin(goodFor: 3_600)
         // Due, and good for half a minute more.
-        let late = Date().addingTimeInterval(3_570)
+        let late = try #require(known.tokens.accessTokenExpiry).addingTimeInterval(-30)
         let provider = failing(.notSent)
         var renewal = renewal(provider)
         renewal.configuration.clock = { late }
@@ -148,8 +153,10 @@ import FoundationEssentials
                 accessToken: "access-new", expiresIn: 3_600, refreshToken: "refresh-new")
         })
         var renewal = renewal(provider, hooked)
-        renewal.deadline = Deadline(after: .seconds(3))
-        let outcome = await renewal.run(replacing: known, isForced: false)
+        renewal.deadline = Deadline(after: .seconds(3_600))
+        let task = Task { [renewal] in await renewal.run(replacing: known, isForced: false) }
+        await gate.arrival()
+        let outcome = await clock.moving { await task.value }
         guard case .failure(.notSaved(let reason)) = outcome.tokens else {
             Issue.record("\(outcome.tokens)")
             return

@@ -11,6 +11,7 @@ import FoundationEssentials
 /// One sign-in and one sign-out, from the request to the outcome.
 @Suite struct SignInTransactionTests {
     private let vault = InMemoryVault()
+    private let clock = TestClock()
     private var storage: InMemoryTokenStorage { InMemoryTokenStorage(vault: vault, service: "test") }
 
     private func place(_ storage: (any TokenStorage)? = nil) -> ProfileStore {
@@ -20,7 +21,17 @@ import FoundationEssentials
     private func signIn(
         _ provider: ScriptedProvider, _ storage: (any TokenStorage)? = nil
     ) -> SignInTransaction<ScriptedProvider> {
-        SignInTransaction(provider, place(storage), "work")
+        var signIn = SignInTransaction(provider, place(storage), "work")
+        signIn.clock = clock.clock
+        return signIn
+    }
+
+    private func signOut(
+        _ provider: ScriptedProvider, _ storage: (any TokenStorage)? = nil
+    ) -> SignOutTransaction<ScriptedProvider> {
+        var signOut = SignOutTransaction(provider, place(storage), "work")
+        signOut.clock = clock.clock
+        return signOut
     }
 
     private func giving(_ name: String, idToken: String? = nil) -> ScriptedProvider {
@@ -234,6 +245,7 @@ import FoundationEssentials
         let task = Task { await signIn.run(ScriptedProvider.settings, within: .seconds(60)) }
         await gate.arrival()
         task.cancel()
+        await clock.moving { await revoking.arrival() }
         await revoking.open()
         let outcome = await task.value
         guard case .cancelled(.revoked, .done) = outcome else {
@@ -252,7 +264,7 @@ import FoundationEssentials
             if isThere { throw ScriptedProvider.Failure(.refused("too_early")) }
         }
         let states = Notes<TransactionState>()
-        var signOut = SignOutTransaction(provider, place(), "work")
+        var signOut = signOut(provider)
         signOut.entered = { states.add($0) }
         let outcome = await signOut.run()
         guard case .ended(.revoked, .none) = outcome else {
@@ -277,7 +289,7 @@ import FoundationEssentials
         try await begin("old")
         vault.setLockState(.locked)
         let provider = ScriptedProvider()
-        let outcome = await SignOutTransaction(provider, place(), "work").run()
+        let outcome = await signOut(provider).run()
         guard case .notEnded(.storage(let reason)) = outcome else {
             Issue.record("\(outcome)")
             return
@@ -292,7 +304,7 @@ import FoundationEssentials
         let hooked = HookedStorage(base: storage) { call, moment, _ throws(TokenStorageError) in
             if call == .commit, moment == .before { await gate.pass() }
         }
-        let signOut = SignOutTransaction(provider, place(hooked), "work")
+        let signOut = signOut(provider, hooked)
         let task = Task { await signOut.run() }
         await gate.arrival()
         task.cancel()
@@ -313,11 +325,11 @@ import FoundationEssentials
         let hooked = HookedStorage(base: storage) { call, moment, _ throws(TokenStorageError) in
             if call == .commit, moment == .before { await gate.pass() }
         }
-        let signOut = SignOutTransaction(provider, place(hooked), "work")
+        let signOut = signOut(provider, hooked)
         let task = Task { await signOut.run() }
         await gate.arrival()
         task.cancel()
-        let outcome = await task.value
+        let outcome = await clock.moving { await task.value }
         guard case .cancelled = outcome else {
             Issue.record("\(outcome)")
             return

@@ -21,6 +21,7 @@ package struct RenewalTransaction<Provider: SessionProvider>: Sendable {
     package let profile: Profile
     package var configuration: TokenManager.Configuration
     package var deadline: Deadline?
+    var clock = TransactionClock.machine
     /// Gets each state as it begins.
     package var entered: @Sendable (TransactionState) -> Void = { _ in }
     /// Gets the reason when new tokens cannot be stored yet.
@@ -70,7 +71,7 @@ package struct RenewalTransaction<Provider: SessionProvider>: Sendable {
     /// `isForced`.
     package func run(replacing stored: StoredToken, isForced: Bool) async -> Outcome {
         let facts = Facts<Outcome>(Outcome())
-        let time = TransactionTime(until: deadline)
+        let time = TransactionTime(until: deadline, clock: clock)
         let result: Result<TokenInfo, TokenError>
         do throws(TokenError) {
             let demand = TokenRequirement(

@@ -31,6 +31,7 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
     /// The policy of the items; `nil` to keep the present one.
     package var policy: AccessPolicy?
     package var deadline: Deadline?
+    var clock = TransactionClock.machine
     /// Gets each state as it begins.
     package var entered: @Sendable (TransactionState) -> Void = { _ in }
     /// Gets the reason when the tokens cannot be stored yet.
@@ -79,7 +80,7 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
 
     /// Signs in with `settings`, and waits for the user for `limit` at most.
     package func run(_ settings: SignInSettings, within limit: Duration) async -> Outcome {
-        let time = TransactionTime(until: deadline)
+        let time = TransactionTime(until: deadline, clock: clock)
         let signedIn: SignedIn
         do throws(Provider.Failure) {
             signedIn = try await provider.authorize(settings, within: time.limit(limit))

@@ -13,6 +13,7 @@ package struct SignOutTransaction<Provider: SessionProvider>: Sendable {
     /// Whether the profile is deleted as well.
     package var forgetsProfile = false
     package var deadline: Deadline?
+    var clock = TransactionClock.machine
     /// Gets each state as it begins.
     package var entered: @Sendable (TransactionState) -> Void = { _ in }
 
@@ -38,7 +39,7 @@ package struct SignOutTransaction<Provider: SessionProvider>: Sendable {
 
     /// Signs out.
     package func run() async -> Outcome {
-        let time = TransactionTime(until: deadline)
+        let time = TransactionTime(until: deadline, clock: clock)
         let changes = ProfileChanges(BoundedStorage(place.storage, time), name)
         var before: ProfileStore.Contents?
         entered(.ending)

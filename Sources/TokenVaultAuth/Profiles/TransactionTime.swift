@@ -1,23 +1,41 @@
 internal import Synchronization
 internal import TokenVaultPlatform
 
+/// The clock that a transaction measures its own times with.
+struct TransactionClock: Sendable {
+    /// The time since the machine started, including suspensions.
+    var now: @Sendable () -> Duration
+    /// Waits. Throws `CancellationError` as `Task.sleep(for:)` does.
+    var sleep: @Sendable (Duration) async throws -> Void
+    /// Whether a wakeup that comes late means that the process was suspended.
+    var showsSuspensions = true
+
+    /// The clock of the machine.
+    static var machine: TransactionClock {
+        TransactionClock(
+            now: { .nanoseconds(Int64(clamping: SleepingAlarm.now)) },
+            sleep: { try await Task.sleep(for: $0) })
+    }
+}
+
 /// The time of one sign-in, renewal or sign-out: its deadline, the time to store what a provider gave, and a
 /// cancellation. Time in which the process was suspended does not count against storing.
 final class TransactionTime: Sendable {
     private struct State {
         /// The end of the attempts to store, and the time for an unfinished attempt after it.
-        var storing: (end: Deadline, patience: Duration)?
-        /// The time for the storage after a cancellation.
-        var afterCancellation: Deadline?
+        var storing: (end: Duration, patience: Duration)?
+        /// The end of the time for the storage after a cancellation.
+        var afterCancellation: Duration?
         /// The number of suspensions so far.
         var suspensions = 0
-        /// The deadline of the next look at the clock.
-        var look = Deadline(after: TransactionTime.slice)
+        /// The latest time of the next look at the clock.
+        var look: Duration
     }
 
-    /// The deadline of the caller; `nil` without one.
-    let deadline: Deadline?
-    private let state = Mutex(State())
+    private let clock: TransactionClock
+    /// The end of the caller's time; `nil` without one.
+    private let end: Duration?
+    private let state: Mutex<State>
     private let watch = Mutex<Task<Void, Never>?>(nil)
 
     /// The time between two looks at the clock, short enough to detect a suspension of the process.
@@ -25,30 +43,38 @@ final class TransactionTime: Sendable {
     /// The shortest time to store after a suspension.
     private static var leastAfterSuspension: Duration { .seconds(4) }
 
-    init(until deadline: Deadline?) {
-        self.deadline = deadline
+    init(until deadline: Deadline?, clock: TransactionClock = .machine) {
+        self.clock = clock
+        let now = clock.now()
+        end = deadline.map { now + $0.remaining }
+        state = Mutex(State(look: now + Self.slice))
+        guard clock.showsSuspensions else { return }
         watch.withLock {
             $0 = Task.detached { [weak self] in
-                while (try? await Task.sleep(for: Self.slice)) != nil, let self { _ = self.suspensions }
+                while (try? await clock.sleep(Self.slice)) != nil, let self { _ = self.suspensions }
             }
         }
     }
 
     deinit { watch.withLock { $0?.cancel() } }
 
+    /// The rest of the caller's time, never below zero; `nil` without a deadline.
+    private var remaining: Duration? { end.map { max(.zero, $0 - clock.now()) } }
+
     /// Limits the requests of the caller to `limit`, and to the rest of the time.
-    func limit(_ limit: Duration) -> Duration { min(limit, deadline?.remaining ?? limit) }
+    func limit(_ limit: Duration) -> Duration { min(limit, remaining ?? limit) }
 
     /// The number of times that the process or the machine was suspended so far.
     var suspensions: Int {
         state.withLock { state in
-            if state.look.lateness > Timeout.lateness {
+            let now = clock.now()
+            if clock.showsSuspensions, now - state.look > Timeout.lateness {
                 state.suspensions += 1
-                if let storing = state.storing, storing.end.remaining < Self.leastAfterSuspension {
-                    state.storing = (Deadline(after: Self.leastAfterSuspension), storing.patience)
+                if let storing = state.storing {
+                    state.storing = (max(storing.end, now + Self.leastAfterSuspension), storing.patience)
                 }
             }
-            state.look = Deadline(after: Self.slice)
+            state.look = now + Self.slice
             return state.suspensions
         }
     }
@@ -56,10 +82,10 @@ final class TransactionTime: Sendable {
     /// Begins the time to store what a provider gave: seven tenths of what is left, from a second to a minute.
     /// It is never zero, because the provider may reject the tokens before already.
     func beginStoring() {
-        let left = (deadline?.remaining ?? .seconds(600)).inSeconds
+        let left = (remaining ?? .seconds(600)).inSeconds
         state.withLock { state in
             state.storing = (
-                Deadline(after: .seconds(max(1, min(60, left * 0.7)))),
+                clock.now() + .seconds(max(1, min(60, left * 0.7))),
                 .seconds(min(1, max(0.5, left * 0.1)))
             )
         }
@@ -69,45 +95,42 @@ final class TransactionTime: Sendable {
     /// Gives the storage a second from now to store the outcome of a request, even after a cancellation.
     func noteAnswer() {
         state.withLock { state in
-            if state.afterCancellation != nil { state.afterCancellation = Deadline(after: .seconds(1)) }
+            if state.afterCancellation != nil { state.afterCancellation = clock.now() + .seconds(1) }
         }
     }
 
     /// Gives the storage a second from now, and no more.
     func cancel() {
         state.withLock { state in
-            if state.afterCancellation == nil { state.afterCancellation = Deadline(after: .seconds(1)) }
+            if state.afterCancellation == nil { state.afterCancellation = clock.now() + .seconds(1) }
         }
     }
 
     /// Gives the storage `time` from now to undo what was stored.
     func beginUndoing(within time: Duration) {
-        state.withLock { state in
-            state.afterCancellation = Deadline(after: time)
-        }
+        state.withLock { $0.afterCancellation = clock.now() + time }
     }
 
     /// Whether another attempt to store may begin.
     var mayStoreAgain: Bool {
         state.withLock { state in
-            state.afterCancellation == nil && !(state.storing?.end.hasPassed ?? true)
+            state.afterCancellation == nil && (state.storing.map { clock.now() < $0.end } ?? false)
         }
     }
 
     /// The time that the storage has for a call that begins now; `nil` for any.
     var storageLimit: Duration? {
         state.withLock { state in
-            if let end = state.afterCancellation { return end.remaining }
-            if let (end, patience) = state.storing {
-                return end.hasPassed ? max(.zero, patience - end.lateness) : end.remaining + patience
-            }
+            let now = clock.now()
+            if let end = state.afterCancellation { return max(.zero, end - now) }
+            if let (end, patience) = state.storing { return max(.zero, end - now + patience) }
             // The outcome of a request is stored even if the request took all of the time.
-            return deadline.map { max($0.remaining, .seconds(1)) }
+            return remaining.map { max($0, .seconds(1)) }
         }
     }
 
     /// Waits for `time`, or until the task is cancelled.
-    func pause(_ time: Duration) async { try? await Task.sleep(for: time) }
+    func pause(_ time: Duration) async { try? await clock.sleep(time) }
 
     /// Returns the result of `work`; `nil` when it takes longer than the storage may take. A suspension of the
     /// process gives it some time more. The work goes on.
@@ -118,7 +141,9 @@ final class TransactionTime: Sendable {
             guard let limit = storageLimit else { return }
             alarms.add(
                 Task.detached {
-                    let isOver: Void? = try? await Timeout.end(after: limit, more: Self.leastAfterSuspension)
+                    let more = self.clock.showsSuspensions ? Self.leastAfterSuspension : .zero
+                    let isOver: Void? = try? await Timeout.end(
+                        after: limit, more: more, sleep: self.clock.sleep)
                     if isOver != nil { answer.answer(nil) }
                 })
         }
