@@ -19,6 +19,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         case issuerOfAllTenants
         /// The metadata is at another address: that in ``WorkerFailure/detail``, or one that cannot be used.
         case redirected
+        /// The metadata sends the user to the origin in ``WorkerFailure/detail``, which is not allowed.
+        case foreignEndpoint
         /// The provider does not support the request.
         case unsupported
         /// The provider's response cannot be used.
@@ -98,7 +100,7 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .serverError: .serverError(status ?? 500)
             case .unusable: .unusable(status ?? 200)
             case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .otherIssuer, .issuerWithSlash,
-                .issuerWithoutSlash, .issuerOfAllTenants, .redirected, .unsupported:
+                .issuerWithoutSlash, .issuerOfAllTenants, .redirected, .foreignEndpoint, .unsupported:
                 .refused("cannot_ask")
             case .noAnswer, .timedOut, .cancelled: .timedOut
             default: .interrupted

@@ -33,6 +33,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var scopes: [String] = []
     /// The loopback port that the browser returns to; 0 for any.
     package var redirectPort = 0
+    /// The address that the browser returns to; `nil` for the usual one of the issuer.
+    package var redirectAddress: String?
+    /// The origins, besides the issuer's, that the user may be sent to.
+    package var allowedOrigins: [String]?
     /// The worker's time limit in seconds, including a wait for the user.
     package var seconds: Double
     /// The tokens to send.
@@ -60,6 +64,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         clientSecret = settings.clientSecret
         scopes = settings.scopes
         redirectPort = settings.redirectPort
+        redirectAddress = settings.redirect?.text
+        allowedOrigins = settings.allowedOrigins
     }
 
     /// Creates a request of the client in `profile`.
@@ -78,6 +84,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         settings.clientSecret = clientSecret
         settings.scopes = scopes
         settings.redirectPort = redirectPort
+        settings.redirect = redirectAddress.flatMap { RedirectAddress($0) }
+        settings.allowedOrigins = allowedOrigins ?? []
         settings.isDevice = operation == .device
         return settings
     }

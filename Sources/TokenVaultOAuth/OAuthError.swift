@@ -3,7 +3,7 @@ public import TokenVaultAuth
 
 /// The reason that a sign-in or another exchange with a provider failed. No case has a token, a code or a
 /// secret in it. The only server text is an `error` code that is one word of letters and underscores, and the checked address of
-/// a redirection.
+/// a redirection or an endpoint.
 public indirect enum OAuthError: Error, Sendable, Equatable {
     /// An address, a name or a setting cannot be used; the text says which.
     case invalid(String)
@@ -13,6 +13,9 @@ public indirect enum OAuthError: Error, Sendable, Equatable {
     case issuerDiffers(IssuerDifference)
     /// The metadata is at another address, which is not asked; `nil` for one that cannot be used or shown.
     case redirected(to: String?)
+    /// The provider's metadata sends the user to this origin, which is not the issuer's and not allowed (RFC
+    /// 9700 section 4.4).
+    case foreignEndpoint(String)
     /// The provider does not support the request; the text says which part.
     case unsupported(String)
     /// A request failed. `RefreshFailure.Kind.refused` has the provider's `error` code; `invalid_grant` means
@@ -54,6 +57,8 @@ extension OAuthError: CustomStringConvertible {
             "the provider's metadata is at another address (\(address ?? "one that cannot be used")): look at the issuer's address"
         case .issuerDiffers(let difference):
             "the issuer\(difference.note) in the provider's metadata cannot be used: look at the issuer's address"
+        case .foreignEndpoint(let origin):
+            "the provider's metadata sends the user to \(origin): allow that origin if the user signs in there"
         case .unsupported(let what): "the provider does not offer \(what): use another way to sign in"
         case .requestFailed(let failure):
             "\(failure): \(failure.isTemporary ? "try again later" : "look at the client's settings")"

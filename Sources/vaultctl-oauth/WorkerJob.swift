@@ -69,6 +69,7 @@ extension WorkerFailure {
         case .issuerDiffers(.slashInIssuer): self.init(Kind.issuerWithoutSlash)
         case .issuerDiffers(.tenantPlaceholder): self.init(Kind.issuerOfAllTenants)
         case .redirected(let address): self.init(Kind.redirected, address)
+        case .foreignEndpoint(let origin): self.init(Kind.foreignEndpoint, origin)
         case .unsupported(let what): self.init(Kind.unsupported, what)
         case .requestFailed(let failure): self.init(failure)
         case .malformedResponse(let what): self.init(Kind.malformedResponse, what)

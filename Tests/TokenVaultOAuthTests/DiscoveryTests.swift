@@ -124,6 +124,44 @@ import TokenVaultAuth
                 == .invalidMetadata("the key set's address"))
     }
 
+    /// A provider that names another one's page would collect what that one gives (RFC 9700 section 4.4). Each
+    /// way to sign in, and a document that allows itself what it likes.
+    @Test(arguments: ["authorization_endpoint", "device_authorization_endpoint"])
+    func aUserIsSentToNoOtherOriginUnlessItIsAllowed(_ member: String) async throws {
+        let server = try await server(
+            #","\#(member)":"https://honest.example/sign-in","tokenvault_allowed_origins":["https://honest.example"]"#
+        )
+        func refusal(_ provider: ProviderMetadata) async throws -> OAuthError? {
+            let client = try OAuthClient(provider: provider, clientID: "a", transport: transport)
+            return await failure { () async throws(OAuthError) in
+                guard member == "authorization_endpoint" else {
+                    _ = try await client.authorizeDevice(scopes: [])
+                    return
+                }
+                _ = try client.authorizationRequest(redirectURI: "http://127.0.0.1:1/c", scopes: [])
+            }
+        }
+        let found = try await discover(server.origin)
+        #expect(try await refusal(found) == .foreignEndpoint("https://honest.example"))
+        // Neither a port nor a scheme is left out of the comparison.
+        for origin in ["https://honest.example:8443", "https://example", "https://other.example"] {
+            let found = try await ProviderMetadata.discover(
+                issuer: server.origin, allowing: [origin], transport: transport)
+            #expect(try await refusal(found) == .foreignEndpoint("https://honest.example"))
+        }
+        let allowed = try await ProviderMetadata.discover(
+            issuer: server.origin, allowing: ["https://honest.example"], transport: transport)
+        let kept = try JSONDecoder().decode(ProviderMetadata.self, from: try JSONEncoder().encode(allowed))
+        #expect(kept == allowed)
+        #expect(kept.allowedOrigins == [.https("honest.example")])
+        if member == "authorization_endpoint" { #expect(try await refusal(kept) == nil) }
+        let refused = await failure { () async throws(OAuthError) in
+            try await ProviderMetadata.discover(
+                issuer: server.origin, allowing: ["honest.example"], transport: transport)
+        }
+        #expect(refused == .invalid("an allowed origin"))
+    }
+
     @Test func optionalListsOfAnotherTypeCountAsAbsent() async throws {
         let server = try await server(
             #","scopes_supported":"a b","code_challenge_methods_supported":null,"grant_types_supported":[1],"#

@@ -8,6 +8,7 @@ import NIOPosix
 import TestLanes
 import Testing
 import TokenVault
+import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// The port that a browser brings an answer to, and everybody else who finds it.
@@ -21,7 +22,8 @@ import TokenVault
     }()
 
     private func listen(iss: Bool = false, path: String = "/callback") async throws -> LoopbackRedirect {
-        try await LoopbackRedirect.listen(for: try metadata(Self.issuer, iss: iss), path: path)
+        try await LoopbackRedirect.listen(
+            for: try metadata(Self.issuer, iss: iss), at: "http://127.0.0.1\(path)")
     }
 
     private func get(
@@ -54,6 +56,66 @@ import TokenVault
         #expect(try await answer.code() == "fake-code")
         // Nobody listens any more.
         await #expect(throws: (any Error).self) { try await get(redirect.redirectURI) }
+    }
+
+    /// A dishonest provider that leads the browser on to another one has a path that is not registered there
+    /// (RFC 9700 section 4.4.2.2). A provider that must name itself needs no path of its own (RFC 9207).
+    @Test(arguments: [
+        ("https://id.example", false, "/callback/id.example"),
+        ("https://id.example/", false, "/callback/id.example/"),
+        ("https://id.example:8443/realms/a", false, "/callback/id.example:8443/realms/a"),
+        ("https://id.example", true, "/callback"),
+    ])
+    func theUsualPathIsOneOfTheIssuer(_ issuer: String, _ isNamed: Bool, _ path: String) async throws {
+        let provider = try ProviderMetadata(
+            issuer: issuer, tokenEndpoint: "https://id.example/token",
+            authorizationResponseIssParameterSupported: isNamed)
+        let redirect = try await LoopbackRedirect.listen(for: provider)
+        let port = try #require(
+            redirect.redirectURI.split(separator: ":").dropFirst(2).first?.prefix { $0 != "/" })
+        #expect(redirect.redirectURI == "http://127.0.0.1:\(port)\(path)")
+    }
+
+    /// A browser chooses one of the addresses of `localhost`.
+    @Test(arguments: ["http://localhost/signed-in", "http://[::1]/signed-in", "http://localhost"])
+    func theOtherNamesOfThisMachineAreListenedOn(_ address: String) async throws {
+        let provider = try metadata(Self.issuer)
+        let redirect = try await LoopbackRedirect.listen(for: provider, at: address)
+        let port = try #require(redirect.redirectURI.split(separator: ":").last?.prefix { $0 != "/" })
+        let host = String(address.dropFirst("http://".count).prefix { $0 != "/" })
+        let path = String(address.dropFirst("http://".count + host.count))
+        #expect(redirect.redirectURI == "http://\(host):\(port)\(path)")
+        let target = path.isEmpty ? "/" : path
+        let query = "?code=right&state=\(try state(redirect))"
+        let all = host == "localhost" ? ["127.0.0.1", "[::1]"] : ["[::1]"]
+        for place in all {
+            // Only under the name that is registered.
+            let other = "http://\(place):\(port)\(target)"
+            #expect(try await get(other + query, host: "evil.example:\(port)").status == 404)
+            #expect(try await get(other, host: "\(host):\(port)").status == 400)
+        }
+        let page = redirect.page(leadingTo: "http://\(host):\(port)\(target)\(query)")
+        #expect(page.hasPrefix("http://\(host):\(port)/start/"))
+        async let answer = redirect.answer(within: .seconds(3_600))
+        #expect(
+            try await get(
+                "http://\(try #require(all.last)):\(port)\(target)\(query)", host: "\(host):\(port)"
+            )
+            .status == 200)
+        #expect(try await answer.code() == "right")
+    }
+
+    /// Another program at the other address of `localhost` could get the answer.
+    @Test func aPortThatIsTakenAtOneAddressIsNotUsed() async throws {
+        let other = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "::1", port: 0).get()
+        let port = try #require(other.localAddress?.port)
+        let provider = try metadata(Self.issuer)
+        #expect(
+            await failure { () async throws(OAuthError) in
+                try await LoopbackRedirect.listen(for: provider, at: "http://localhost:\(port)/")
+            } == .cannotListen)
+        try await other.close()
     }
 
     @Test func whatIsNotTheAnswerChangesNothing() async throws {
@@ -91,7 +153,7 @@ import TokenVault
     ])
     func theUsualPortNeedNotBeNamed(_ port: Int, _ host: String, _ isTaken: Bool) throws {
         let answers = AnswerBox(provider: try metadata(Self.issuer), path: "/callback")
-        answers.listens(on: port)
+        answers.listens(at: .ipv4, port)
         let state = try #require(answers.state.unprotectedText())
         let reply = answers.take(isGet: true, target: "/callback?code=c&state=\(state)", host: host)
         #expect(reply == (isTaken ? .signedIn : .notFound))
@@ -275,13 +337,18 @@ import TokenVault
         }
     }
 
-    @Test(arguments: ["callback", "", "/a?b", "/a#b", "/a b", "/\u{e4}"])
-    func pathsThatAreNoneAreRefused(_ path: String) async throws {
+    @Test(arguments: [
+        "http://127.0.0.1callback", "/callback", "http://127.0.0.1/a?b", "http://127.0.0.1/a#b",
+        "http://127.0.0.1/a b", "http://127.0.0.1/\u{e4}", "https://127.0.0.1/callback",
+        "http://127.0.0.2/callback", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://[::2]/",
+        "http://localhost.example/", "http://a@127.0.0.1/", "app:/callback",
+    ])
+    func addressesOfNoListenerAreRefused(_ address: String) async throws {
         let provider = try metadata(Self.issuer)
         #expect(
             await failure { () async throws(OAuthError) in
-                try await LoopbackRedirect.listen(for: provider, path: path)
-            } == .invalid("the redirection's path or port"))
+                try await LoopbackRedirect.listen(for: provider, at: address)
+            } == .invalid("the redirection address"))
     }
 
     @Test func aPortThatIsTakenIsTold() async throws {
@@ -290,7 +357,7 @@ import TokenVault
         let provider = try metadata(Self.issuer)
         #expect(
             await failure { () async throws(OAuthError) in
-                try await LoopbackRedirect.listen(for: provider, port: port)
+                try await LoopbackRedirect.listen(for: provider, at: "http://127.0.0.1:\(port)/")
             } == .cannotListen)
     }
 }

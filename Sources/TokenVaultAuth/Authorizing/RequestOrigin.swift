@@ -30,6 +30,13 @@ public struct RequestOrigin: Hashable, Sendable {
         RequestOrigin(scheme: "https", host: host, port: port)
     }
 
+    /// The origin as an address, with the port unless it is the default one of `https` or `http`.
+    package var text: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        let usual = scheme == "https" ? 443 : scheme == "http" ? 80 : 0
+        return "\(scheme)://\(name)\(port == usual ? "" : ":\(port)")"
+    }
+
     /// Whether data sent to the origin cannot be read on the way: it is encrypted, or stays on this machine.
     public var keepsSecrets: Bool { scheme == "https" || isLoopback }
 

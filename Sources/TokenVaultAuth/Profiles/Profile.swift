@@ -16,8 +16,12 @@ package struct SignInSettings: Sendable, Equatable {
     /// `nil` for a public client.
     package var clientSecret: String?
     package var scopes: [String] = []
-    /// The loopback port that the browser returns to; 0 for any.
+    /// The address that the browser returns to; `nil` for the usual one of the issuer.
+    package var redirect: RedirectAddress?
+    /// The loopback port that the browser returns to where ``redirect`` names none; 0 for any.
     package var redirectPort = 0
+    /// The origins, besides the issuer's, that the user may be sent to.
+    package var allowedOrigins: [String] = []
     /// Whether the user signs in on another device (RFC 8628).
     package var isDevice = false
     /// Whether a session that the new one replaces is left as it is at the provider.
@@ -43,6 +47,11 @@ package struct Profile: Codable, Sendable, Equatable {
     package var clientSecret: String?
     package var scopes: [String]
     package var redirectPort: Int
+    /// The address that the browser returns to, without a port; absent in profiles of versions that knew only
+    /// one.
+    package var redirectAddress: String?
+    /// The origins, besides the issuer's, that the user may be sent to; absent for none.
+    package var allowedOrigins: [String]?
     /// Whether the user signs in on another device; absent in profiles of versions that did not store it.
     package var device: Bool?
     /// Whether a session that a new one replaces is left as it is at the provider; absent for no.
@@ -58,7 +67,13 @@ package struct Profile: Codable, Sendable, Equatable {
         self.authentication = authentication
         clientSecret = settings.clientSecret
         scopes = settings.scopes
-        redirectPort = settings.redirectPort
+        let redirect =
+            settings.redirect
+            ?? .usual(
+                for: issuer, isNamedInAnswers: Self.metadata(metadata)?.namesIssuerInAnswers ?? false)
+        redirectPort = redirect.port == 0 ? settings.redirectPort : redirect.port
+        redirectAddress = redirect.text(at: nil)
+        allowedOrigins = settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins
         device = settings.isDevice
         keepsPrevious = settings.keepsPrevious ? true : nil
     }
@@ -67,13 +82,27 @@ package struct Profile: Codable, Sendable, Equatable {
     package var source: TokenSource { TokenSource(issuer: issuer, clientID: clientID) }
 
     /// Whether the provider accepts revocations.
-    package var offersRevocation: Bool {
-        (try? Secret(utf8: metadata).decode(Endpoints.self))?.revocationEndpoint != nil
+    package var offersRevocation: Bool { Self.metadata(metadata)?.revocationEndpoint != nil }
+
+    /// The address that the browser returns to.
+    package var redirect: RedirectAddress {
+        var redirect = redirectAddress.flatMap { RedirectAddress($0) } ?? .former
+        redirect.port = redirectPort
+        return redirect
     }
 
-    private struct Endpoints: Decodable {
+    private static func metadata(_ document: String) -> Metadata? {
+        try? Secret(utf8: document).decode(Metadata.self)
+    }
+
+    /// The parts of the provider's metadata that a program without the OAuth code needs.
+    private struct Metadata: Decodable {
         let revocationEndpoint: String?
-        private enum CodingKeys: String, CodingKey { case revocationEndpoint = "revocation_endpoint" }
+        let namesIssuerInAnswers: Bool?
+        private enum CodingKeys: String, CodingKey {
+            case revocationEndpoint = "revocation_endpoint"
+            case namesIssuerInAnswers = "authorization_response_iss_parameter_supported"
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 #if OAuth
 internal import Synchronization
 internal import TokenVault
+internal import TokenVaultAuth
 
 /// The single answer that a listener waits for.
 final class AnswerBox: Sendable {
@@ -30,12 +31,14 @@ final class AnswerBox: Sendable {
 
     init(provider: ProviderMetadata, path: String) {
         self.provider = provider
-        self.path = path
+        self.path = path.isEmpty ? "/" : path
     }
 
     /// Sets the listener's address. A browser leaves out the default port.
-    func listens(on port: Int) {
-        inside.withLock { $0.hosts = ["127.0.0.1:\(port)"] + (port == 80 ? ["127.0.0.1"] : []) }
+    func listens(at host: RedirectAddress.Host, _ port: Int) {
+        inside.withLock {
+            $0.hosts = ["\(host.rawValue):\(port)"] + (port == 80 ? [host.rawValue] : [])
+        }
     }
 
     /// Returns the target of a page that leads the browser to `address`. Its name cannot be guessed.

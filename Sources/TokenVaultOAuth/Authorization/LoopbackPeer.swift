@@ -6,11 +6,16 @@ internal import SystemPackage
 ///
 /// Any user of the machine can connect to a loopback port. The table names the user of each end.
 enum LoopbackPeer {
-    /// Whether the other end of `channel` is a socket of the user that `listener`, a port of 127.0.0.1, belongs
-    /// to. False when the table does not say.
-    static func isOfSameUser(_ channel: any Channel, as listener: Int) -> Bool {
-        guard let port = channel.remoteAddress?.port else { return false }
-        let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) }
+    /// Whether the other end of `channel` is a socket of the user that the listener at this end belongs to.
+    /// False when the table does not say.
+    static func isOfSameUser(_ channel: any Channel) -> Bool {
+        guard let port = channel.remoteAddress?.port, let local = channel.localAddress,
+            let listener = local.port
+        else { return false }
+        let isIPv6 = local.protocol == .inet6
+        let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) }.filter {
+            $0.isIPv6 == isIPv6
+        }
         let own = sockets.first { $0.state == listening && $0.port == listener }
         let others = sockets.filter { $0.state != listening && $0.port == port && $0.remotePort == listener }
         return own != nil && !others.isEmpty && others.allSatisfy { $0.user == own?.user }
@@ -18,6 +23,8 @@ enum LoopbackPeer {
 
     /// One socket of the table whose local end is on the loopback.
     struct Entry: Equatable {
+        /// Whether the address is ::1.
+        let isIPv6: Bool
         let port: Int
         let remotePort: Int
         let state: Substring
@@ -25,16 +32,19 @@ enum LoopbackPeer {
     }
 
     private static let listening: Substring = "0A"
-    // 127.0.0.1 as the kernel prints it, and the same address of a socket of IPv6.
-    private static let loopback: Set<Substring> = ["0100007F", "0000000000000000FFFF00000100007F"]
+    // 127.0.0.1 as the kernel prints it, the same address of a socket of IPv6, and ::1.
+    private static let loopback: [Substring: Bool] = [
+        "0100007F": false, "0000000000000000FFFF00000100007F": false,
+        "00000000000000000000000001000000": true,
+    ]
 
     /// Returns the entry in a line of the table; `nil` for the heading and for other addresses.
     static func entry(_ line: Substring) -> Entry? {
         let fields = line.split(separator: " ", maxSplits: 8)
         guard fields.count > 8, let (local, port) = end(fields[1]), let (_, remotePort) = end(fields[2]),
-            loopback.contains(local)
+            let isIPv6 = loopback[local]
         else { return nil }
-        return Entry(port: port, remotePort: remotePort, state: fields[3], user: fields[7])
+        return Entry(isIPv6: isIPv6, port: port, remotePort: remotePort, state: fields[3], user: fields[7])
     }
 
     private static func end(_ text: Substring) -> (address: Substring, port: Int)? {

@@ -17,31 +17,73 @@ public final class LoopbackRedirect: Sendable {
     public let redirectURI: String
     let state: Secret
     private let answers: AnswerBox
-    private let channel: any Channel
+    private let channels: [any Channel]
+    /// The scheme, host and port.
+    private let root: String
 
     /// The longest time for one connection to send its request.
     private static let patience = TimeAmount.seconds(10)
+    /// The number of ports to try where two addresses need the same one.
+    private static let portAttempts = 20
 
-    private init(channel: any Channel, answers: AnswerBox, redirectURI: String) {
-        self.channel = channel
+    private init(_ channels: [any Channel], _ answers: AnswerBox, _ address: RedirectAddress, port: Int) {
+        self.channels = channels
         self.answers = answers
-        self.redirectURI = redirectURI
+        redirectURI = address.text(at: port)
+        root = "http://\(address.host.rawValue):\(port)"
         state = answers.state
+        answers.listens(at: address.host, port)
     }
 
-    deinit { channel.close(promise: nil) }
+    deinit { for channel in channels { channel.close(promise: nil) } }
 
-    /// Listens on 127.0.0.1 for an answer of `provider`. `path` begins with a slash. `port` 0 stands for any
-    /// free port, which providers have to accept (RFC 8252 section 7.3). Throws `invalid`, `cannotListen`.
+    /// Listens for an answer of `provider` at `redirectURI`, as it is registered: `http`, one of the hosts
+    /// `127.0.0.1`, `[::1]` and `localhost`, and a path. Without a port in it, any free port is used, which
+    /// providers have to accept (RFC 8252 section 7.3).
+    ///
+    /// `nil` stands for `http://127.0.0.1/callback` if every answer has to name the provider (RFC 9207).
+    /// Otherwise it stands for `http://127.0.0.1/callback/` and the issuer without its scheme, so that no
+    /// provider can get the code of another one (RFC 9700 section 4.4.2.2). Throws `invalid`, `cannotListen`.
     public static func listen(
-        for provider: ProviderMetadata, path: String = "/callback", port: Int = 0
+        for provider: ProviderMetadata, at redirectURI: String? = nil
     ) async throws(OAuthError) -> LoopbackRedirect {
-        guard path.hasPrefix("/"), WebAddress("http://127.0.0.1\(path)")?.path == path,
-            (0...65_535).contains(port)
-        else { throw .invalid("the redirection's path or port") }
-        let answers = AnswerBox(provider: provider, path: path)
+        guard let redirectURI else { return try await listen(for: provider, provider.usualRedirect(port: 0)) }
+        guard let address = RedirectAddress(redirectURI) else {
+            throw .invalid("the redirection address")
+        }
+        return try await listen(for: provider, address)
+    }
+
+    package static func listen(
+        for provider: ProviderMetadata, _ address: RedirectAddress
+    ) async throws(OAuthError) -> LoopbackRedirect {
+        let answers = AnswerBox(provider: provider, path: address.path)
+        for attempt in 1...portAttempts {
+            let first = try await bind(address.host == .ipv6 ? "::1" : "127.0.0.1", address.port, answers)
+            guard let port = first.localAddress?.port else { throw .cannotListen }
+            guard address.host == .name else {
+                return LoopbackRedirect([first], answers, address, port: port)
+            }
+            do throws(OAuthError) {
+                let second = try await bind("::1", port, answers)
+                return LoopbackRedirect([first, second], answers, address, port: port)
+            } catch {
+                // A browser may try ::1 first, which another program then answers. Without IPv6 there is none.
+                guard await hasIPv6(answers) else {
+                    return LoopbackRedirect([first], answers, address, port: port)
+                }
+                try? await first.close()
+                guard address.port == 0, attempt < portAttempts else { throw error }
+            }
+        }
+        throw .cannotListen
+    }
+
+    private static func bind(
+        _ host: String, _ port: Int, _ answers: AnswerBox
+    ) async throws(OAuthError) -> any Channel {
         do {
-            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.backlog, value: 16)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -51,21 +93,21 @@ public final class LoopbackRedirect: Sendable {
                         try pipeline.addHandler(RedirectHandler(answers: answers))
                     }
                 }
-                .bind(host: "127.0.0.1", port: port).get()
-            guard let port = channel.localAddress?.port else { throw OAuthError.cannotListen }
-            answers.listens(on: port)
-            return LoopbackRedirect(
-                channel: channel, answers: answers, redirectURI: "http://127.0.0.1:\(port)\(path)")
+                .bind(host: host, port: port).get()
         } catch {
             throw .cannotListen
         }
     }
 
+    private static func hasIPv6(_ answers: AnswerBox) async -> Bool {
+        guard let channel = try? await bind("::1", 0, answers) else { return false }
+        try? await channel.close()
+        return true
+    }
+
     /// The address of a page that leads the browser to `address`. Only a browser of this user gets there, so the
     /// page's address can be an argument of a program, which other users can read.
-    func page(leadingTo address: String) -> String {
-        "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(answers.leads(to: address))"
-    }
+    func page(leadingTo address: String) -> String { root + answers.leads(to: address) }
 
     /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,
     /// `malformedResponse`.
@@ -81,7 +123,7 @@ public final class LoopbackRedirect: Sendable {
             answers.settle(.failure(.cancelled))
         }
         alarm.cancel()
-        try? await channel.close()
+        for channel in channels { try? await channel.close() }
         return try outcome.get()
     }
 }
@@ -90,14 +132,16 @@ extension OAuthClient {
     /// Signs a user in with a browser on this machine (RFC 8252). Listens on the loopback, calls `open` with
     /// the address, waits for the answer and exchanges it.
     ///
-    /// `open` returns once the browser was started; it must show the address only to the user. Throws the
-    /// same errors as ``authorizationRequest(redirectURI:scopes:parameters:)`` and ``signIn(_:callback:)``,
-    /// and also `cannotListen`, `timedOut`.
+    /// `redirectURI` is that of ``LoopbackRedirect/listen(for:at:)``. `open` returns once the browser was
+    /// started; it must show the address only to the user. Throws the same errors as
+    /// ``authorizationRequest(redirectURI:scopes:parameters:)`` and ``signIn(_:callback:)``, and also
+    /// `cannotListen`, `timedOut`.
     public func signIn(
-        scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
+        scopes: [String], parameters: [String: String] = [:], redirectURI: String? = nil,
         timeout: Duration = .seconds(300), open: @Sendable (String) async throws(OAuthError) -> Void
     ) async throws(OAuthError) -> SignInResult {
-        try await signIn(scopes: scopes, parameters: parameters, path: path, port: port, timeout: timeout) {
+        let redirect = try await LoopbackRedirect.listen(for: provider, at: redirectURI)
+        return try await signIn(scopes: scopes, parameters: parameters, at: redirect, timeout: timeout) {
             (address, _) throws(OAuthError) in
             try await open(address)
         }
@@ -106,14 +150,20 @@ extension OAuthClient {
     /// Signs a user in, as the public function. `open` also gets the address of a page that leads to the first
     /// address, for an argument of a program.
     package func signIn(
-        scopes: [String], parameters: [String: String] = [:], path: String = "/callback", port: Int = 0,
+        scopes: [String], parameters: [String: String] = [:], at redirect: LoopbackRedirect,
         timeout: Duration, open: @Sendable (String, _ page: String) async throws(OAuthError) -> Void
     ) async throws(OAuthError) -> SignInResult {
-        let redirect = try await LoopbackRedirect.listen(for: provider, path: path, port: port)
         let request = try authorizationRequest(
             redirectURI: redirect.redirectURI, state: redirect.state, scopes: scopes, parameters: parameters)
         try await open(request.url, redirect.page(leadingTo: request.url))
         return try await exchange(try await redirect.answer(within: timeout), of: request)
+    }
+}
+
+extension ProviderMetadata {
+    /// Returns the address that a browser returns to where no other one is registered.
+    func usualRedirect(port: Int) -> RedirectAddress {
+        .usual(for: issuer, isNamedInAnswers: authorizationResponseIssParameterSupported, port: port)
     }
 }
 

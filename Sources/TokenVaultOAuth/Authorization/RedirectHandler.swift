@@ -15,10 +15,7 @@ final class RedirectHandler: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         // Checked while the other end certainly exists.
-        isOfSameUser =
-            context.channel.localAddress?.port.map {
-                LoopbackPeer.isOfSameUser(context.channel, as: $0)
-            } ?? false
+        isOfSameUser = LoopbackPeer.isOfSameUser(context.channel)
         context.fireChannelActive()
     }
 

@@ -21,7 +21,8 @@ package struct OAuthSessionProvider: SessionProvider {
         _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignedIn {
         let transport = Self.transport(within: limit)
-        let provider = try await ProviderMetadata.discover(issuer: settings.issuer, transport: transport)
+        let provider = try await ProviderMetadata.discover(
+            issuer: settings.issuer, allowing: settings.allowedOrigins, transport: transport)
         let method = Self.method(of: settings, at: provider)
         let client = try Self.client(
             provider, settings.clientID, method, settings.clientSecret, transport, within: limit)
@@ -58,9 +59,10 @@ package struct OAuthSessionProvider: SessionProvider {
         _ client: OAuthClient, _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignInResult {
         guard settings.isDevice else {
-            return try await client.signIn(
-                scopes: settings.scopes, port: settings.redirectPort, timeout: limit
-            ) { (address, page) throws(OAuthError) in
+            let address = settings.redirect ?? client.provider.usualRedirect(port: settings.redirectPort)
+            let redirect = try await LoopbackRedirect.listen(for: client.provider, address)
+            return try await client.signIn(scopes: settings.scopes, at: redirect, timeout: limit) {
+                (address, page) throws(OAuthError) in
                 prompt(.browser(address: address, page: page))
             }
         }

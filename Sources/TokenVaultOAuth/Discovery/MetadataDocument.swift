@@ -23,6 +23,8 @@ struct MetadataDocument: Codable {
     var authorizationResponseIssParameterSupported: Bool?
     /// In a stored document, the endpoints whose addresses could not be used.
     var unusableEndpoints: [String]?
+    /// In a stored document, the origins that the user may be sent to. Ignored in a fetched document.
+    var allowedOrigins: [String]?
 
     private enum CodingKeys: String, CodingKey {
         case issuer
@@ -40,6 +42,7 @@ struct MetadataDocument: Codable {
         case idTokenSigningAlgValuesSupported = "id_token_signing_alg_values_supported"
         case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
         case unusableEndpoints = "tokenvault_unusable_endpoints"
+        case allowedOrigins = "tokenvault_allowed_origins"
     }
 
     /// Returns the metadata in `body` if it belongs to `issuer`. Throws `invalidMetadata`, `issuerDiffers`.
@@ -86,6 +89,7 @@ struct MetadataDocument: Codable {
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
             authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported ?? false)
         metadata.unusable = unusable
+        metadata.allowedOrigins = Set((allowedOrigins ?? []).compactMap { RequestOrigin(address: $0) })
         return metadata
     }
 }
@@ -114,7 +118,7 @@ extension MetadataDocument {
             idTokenSigningAlgValuesSupported: list(.idTokenSigningAlgValuesSupported),
             authorizationResponseIssParameterSupported: try values.decodeIfPresent(
                 Bool.self, forKey: .authorizationResponseIssParameterSupported),
-            unusableEndpoints: list(.unusableEndpoints))
+            unusableEndpoints: list(.unusableEndpoints), allowedOrigins: list(.allowedOrigins))
     }
 }
 
@@ -137,7 +141,8 @@ extension ProviderMetadata: Codable {
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
             authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported,
-            unusableEndpoints: unusable.isEmpty ? nil : unusable.map(\.rawValue).sorted()
+            unusableEndpoints: unusable.isEmpty ? nil : unusable.map(\.rawValue).sorted(),
+            allowedOrigins: allowedOrigins.isEmpty ? nil : allowedOrigins.map(\.text).sorted()
         ).encode(to: encoder)
     }
 }

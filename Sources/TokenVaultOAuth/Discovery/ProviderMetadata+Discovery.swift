@@ -3,7 +3,7 @@ internal import NIOHTTP1
 internal import TokenVaultAuth
 
 extension ProviderMetadata {
-    /// The places where a provider publishes its metadata, in the order of ``discover(issuer:at:transport:)``. For an issuer
+    /// The places where a provider publishes its metadata, in the order of ``discover(issuer:at:allowing:transport:)``. For an issuer
     /// without a path the last two are the first two.
     public enum WellKnown: Sendable, CaseIterable {
         /// `/.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4).
@@ -19,14 +19,18 @@ extension ProviderMetadata {
     /// Fetches the provider's metadata. Tries the next place after any 4xx but 429, and after a document that cannot be
     /// used, whose error is thrown when no other place has a usable one.
     ///
-    /// The document's issuer has to equal `issuer`, byte for byte. An optional part that cannot be used is left out; what
+    /// The user is sent only to the issuer's origin and to `origins`, such as `https://login.example.com`:
+    /// otherwise a sign-in throws `foreignEndpoint`. The document's issuer has to equal `issuer`, byte for byte. An optional part that cannot be used is left out; what
     /// needs it throws `invalidMetadata` then. Throws `invalid` for an issuer that is not `https` (or `http` on this
     /// machine), or that has a query. Throws `invalidMetadata`, `issuerDiffers`, `redirected`, `requestFailed`,
     /// `malformedResponse`, `cancelled`, and `unsupported` when there is no metadata.
     public static func discover(
-        issuer: String, at places: [WellKnown] = WellKnown.allCases, transport: OAuthTransport
+        issuer: String, at places: [WellKnown] = WellKnown.allCases, allowing origins: [String] = [],
+        transport: OAuthTransport
     ) async throws(OAuthError) -> ProviderMetadata {
         guard let home = WebAddress.secure(issuer), home.query == nil else { throw .invalid("the issuer") }
+        let allowed = origins.compactMap { RequestOrigin(address: $0) }
+        guard allowed.count == origins.count else { throw .invalid("an allowed origin") }
         var firstProblem: OAuthError?
         var asked: Set<String> = []
         for place in places {
@@ -42,7 +46,9 @@ extension ProviderMetadata {
             switch answer.status {
             case 200:
                 do throws(OAuthError) {
-                    return try MetadataDocument.metadata(in: answer.body, of: issuer)
+                    var metadata = try MetadataDocument.metadata(in: answer.body, of: issuer)
+                    metadata.allowedOrigins = Set(allowed)
+                    return metadata
                 } catch {
                     firstProblem = firstProblem ?? error
                 }
@@ -61,16 +67,15 @@ extension OAuthTransport.Answer {
     /// section 10.2.2).
     fileprivate func redirection(from address: WebAddress) -> String? {
         guard let location = headers.first(name: "Location"), location.utf8.count <= 400 else { return nil }
-        let root = address.text.dropLast(address.path.utf8.count)
         let isPath = location.hasPrefix("/") && !location.hasPrefix("//")
-        return WebAddress.secure(isPath ? root + location : location)?.text
+        return WebAddress.secure(isPath ? address.root + location : location)?.text
     }
 }
 
 extension ProviderMetadata.WellKnown {
     func address(of issuer: WebAddress) -> String {
         let path = issuer.path.hasSuffix("/") ? String(issuer.path.dropLast()) : issuer.path
-        let root = issuer.text.dropLast(issuer.path.utf8.count)
+        let root = issuer.root
         return switch self {
         case .openIDConfiguration: "\(root)\(path)/.well-known/openid-configuration"
         case .oauthAuthorizationServer: "\(root)/.well-known/oauth-authorization-server\(path)"

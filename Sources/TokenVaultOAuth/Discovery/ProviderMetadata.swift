@@ -1,5 +1,5 @@
 #if OAuth
-internal import TokenVaultAuth
+public import TokenVaultAuth
 
 /// The metadata of a provider (RFC 8414 section 2, OpenID Connect Discovery section 3). Every address in it
 /// was checked: it is `https`, or `http` on this machine for a provider that is on this machine. An optional part of a fetched
@@ -33,6 +33,10 @@ public struct ProviderMetadata: Sendable, Equatable {
     public let idTokenSigningAlgValuesSupported: [String]?
     /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool
+    /// The origins, besides the issuer's, that a user may be sent to, such as `https://login.example.com`.
+    /// The issuer's metadata could otherwise send the user to another provider, and collect what that one gives
+    /// (RFC 9700 section 4.4). An initializer allows those of its own arguments.
+    public var allowedOrigins: Set<RequestOrigin> = []
     /// The optional endpoints of a document whose addresses cannot be used.
     var unusable: Set<Endpoint> = []
 
@@ -70,6 +74,10 @@ public struct ProviderMetadata: Sendable, Equatable {
             guard let address else { continue }
             guard Self.isUsable(address, of: home) else { throw .invalidMetadata(endpoint.rawValue) }
         }
+        allowedOrigins = Set(
+            [authorizationEndpoint, deviceAuthorizationEndpoint].compactMap {
+                $0.flatMap { RequestOrigin(address: $0) }
+            })
         self.issuer = issuer
         self.authorizationEndpoint = authorizationEndpoint
         self.tokenEndpoint = tokenEndpoint
@@ -93,12 +101,15 @@ public struct ProviderMetadata: Sendable, Equatable {
     }
 
     /// Returns the address of an endpoint, which the initializer checked, for the use `what`. Throws `invalidMetadata` when the
-    /// provider's document has one that cannot be used, and `unsupported` when it has none.
+    /// provider's document has one that cannot be used, `unsupported` when it has none, and `foreignEndpoint` for
+    /// one of another origin that is not allowed.
     func address(
         _ endpoint: Endpoint, _ address: String?, for what: String
     ) throws(OAuthError) -> WebAddress {
         guard !unusable.contains(endpoint) else { throw .invalidMetadata(endpoint.rawValue) }
         guard let address = address.flatMap(WebAddress.secure) else { throw .unsupported(what) }
+        guard address.origin == RequestOrigin(address: issuer) || allowedOrigins.contains(address.origin)
+        else { throw .foreignEndpoint(address.origin.text) }
         return address
     }
 }

@@ -28,6 +28,11 @@ struct WebAddress: Sendable, Hashable {
         WebAddress(text).flatMap { $0.origin.keepsSecrets ? $0 : nil }
     }
 
+    /// The scheme, host and port, as they are written.
+    var root: String {
+        String(text.prefix(text.count - path.count - (query.map { $0.count + 1 } ?? 0)))
+    }
+
     /// Returns the address with more fields in its query.
     func adding(_ fields: FormEncoding.Fields) -> String {
         let separator = query == nil ? "?" : query == "" ? "" : "&"

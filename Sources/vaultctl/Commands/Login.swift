@@ -14,12 +14,16 @@ struct Login: VaultCommand {
             The options are kept as well: later, the name alone signs in again, and the provider is told that the session \
             before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
-            At the provider, register a public (native) client for the authorization code with PKCE that comes back to \
-            http://127.0.0.1/callback on any port, or on that of --redirect-port; for --device one that may use the device grant.
+            At the provider, register a public (native) client for the authorization code with PKCE; for --device one that \
+            may use the device grant. Its redirect URI is http://127.0.0.1/callback/ID.EXAMPLE.COM, which is the issuer without \
+            https://, on any port. It is http://127.0.0.1/callback where the provider names itself in its answers (RFC 9207). For \
+            another address on this machine, give --redirect-uri.
 
             Examples:
               vaultctl login work --issuer https://id.example.com --client-id my-tool \\
                 --scope openid --scope offline_access
+              vaultctl login web --issuer https://id.example.com --client-id my-tool \\
+                --redirect-uri http://localhost:8400/signed-in
               vaultctl login server --issuer https://id.example.com --client-id my-tool \\
                 --device
               vaultctl login work
@@ -51,10 +55,21 @@ struct Login: VaultCommand {
             "The open descriptor whose first line is the client's secret.", valueName: "number"))
     var clientSecretDescriptor: String?
     @Option(
+        name: .customLong("redirect-uri"),
         help: ArgumentHelp(
-            "The port of 127.0.0.1 that the browser comes back to, where the provider takes only one.",
+            "The address on this machine that the browser comes back to, as registered at the provider.",
+            valueName: "url"))
+    var redirectURI: String?
+    @Option(
+        help: ArgumentHelp(
+            "The port that the browser comes back to, where the provider takes only one.",
             valueName: "number"))
     var redirectPort: String?
+    @Option(
+        help: ArgumentHelp(
+            "Another address than the issuer's that you may be sent to. May be given several times.",
+            valueName: "url"))
+    var allowOrigin: [String] = []
     @Option(
         help: ArgumentHelp(
             "When the session can be read, as for \"vaultctl store\"; after-first-unlock-this-device-only for jobs that run "
@@ -75,7 +90,7 @@ struct Login: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         let name = try ProfileStore.name(profile)
         let policy = try ItemDetails.policy(policy)
-        let port = try check()
+        let redirect = try check()
         let program = try OAuthProgram.find()
         let secret = try secretSource.read(console)
         let place = try session.profileStore()
@@ -83,7 +98,7 @@ struct Login: VaultCommand {
         let isWhole = issuer != nil && clientID != nil
         let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
         let known = isWhole ? stored?.content : try stored?.profile
-        let settings = try settings(known, secret, port)
+        let settings = try settings(known, secret, redirect)
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
         // arguments.
         let isNameEnough = issuer == nil && clientID == nil
@@ -121,10 +136,17 @@ struct Login: VaultCommand {
         return .done
     }
 
-    /// Checks the arguments, before anything is opened or asked. Returns the port.
-    private func check() throws(CommandFailure) -> Int? {
+    /// The address that the browser is to return to, as far as options say.
+    private struct Redirect {
+        var address: RedirectAddress?
+        var port: Int?
+        var isGiven: Bool { address != nil || port != nil }
+    }
+
+    /// Checks the arguments, before anything is opened or asked. Returns the redirection.
+    private func check() throws(CommandFailure) -> Redirect {
         guard !location.readOnly else { throw .readOnlySignIn }
-        guard !device || !noBrowser, !device || redirectPort == nil else {
+        guard !device || !noBrowser && redirectPort == nil && redirectURI == nil else {
             throw .usage("--device takes no browser and no port", "leave the one or the other out")
         }
         guard !scope.contains(where: { $0.contains(" ") }) else {
@@ -136,9 +158,29 @@ struct Login: VaultCommand {
             throw .usage("\(option) is empty", "give it a value, or leave it out")
         }
         if let issuer { try Self.check(issuer: issuer) }
-        return try redirectPort.map { (text) throws(CommandFailure) in
+        for text in allowOrigin {
+            guard let origin = RequestOrigin(address: text), origin.keepsSecrets, origin.text == text else {
+                throw .usage("--allow-origin is no origin", "give it as in https://login.example.com")
+            }
+        }
+        var redirect = Redirect()
+        redirect.port = try redirectPort.map { (text) throws(CommandFailure) in
             try Settings.number(text, named: "--redirect-port", 0...65_535)
         }
+        redirect.address = try redirectURI.map(Self.redirect)
+        guard redirect.port == nil || (redirect.address?.port ?? 0) == 0 else {
+            throw .usage("--redirect-uri has a port already", "leave --redirect-port out")
+        }
+        return redirect
+    }
+
+    private static func redirect(_ text: String) throws(CommandFailure) -> RedirectAddress {
+        guard let address = RedirectAddress(text) else {
+            throw .usage(
+                "--redirect-uri is not an address of this machine that can be listened on",
+                "give it as in http://127.0.0.1/callback, with 127.0.0.1, [::1] or localhost")
+        }
+        return address
     }
 
     private static func check(issuer: String) throws(CommandFailure) {
@@ -162,7 +204,7 @@ struct Login: VaultCommand {
 
     /// Returns the settings: the values of the options, else those of the profile.
     private func settings(
-        _ known: Profile?, _ secret: Secret?, _ port: Int?
+        _ known: Profile?, _ secret: Secret?, _ redirect: Redirect
     ) throws(CommandFailure) -> SignInSettings {
         guard let issuer = issuer ?? known?.issuer, let clientID = clientID ?? known?.clientID else {
             if known == nil, issuer == nil, clientID == nil { throw .noProfile }
@@ -175,9 +217,12 @@ struct Login: VaultCommand {
         // Options that name both issuer and client also determine the sign-in method.
         let isWhole = self.issuer != nil && self.clientID != nil
         var settings = SignInSettings(issuer: issuer, clientID: clientID)
-        settings.isDevice = device || (!isWhole && !noBrowser && port == nil && known?.device ?? false)
+        settings.isDevice = device || (!isWhole && !noBrowser && !redirect.isGiven && known?.device ?? false)
         settings.scopes = scope.isEmpty ? known?.scopes ?? [] : scope
-        settings.redirectPort = port ?? known?.redirectPort ?? 0
+        settings.redirect = redirect.address ?? known?.redirect
+        settings.redirectPort = redirect.port ?? (redirect.address == nil ? known?.redirectPort : nil) ?? 0
+        if let port = redirect.port { settings.redirect?.port = port }
+        settings.allowedOrigins = allowOrigin.isEmpty ? known?.allowedOrigins ?? [] : allowOrigin
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return settings

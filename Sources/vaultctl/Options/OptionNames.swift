@@ -2,7 +2,8 @@
 enum OptionNames {
     /// The options that take a value.
     static let valued: Set<String> = [
-        "attribute", "backend", "client-id", "client-secret-fd", "client-secret-file", "collection",
+        "allow-origin", "attribute", "backend", "client-id", "client-secret-fd", "client-secret-file",
+        "collection",
         "copy-key-file", "copy-passphrase-file", "credential",
         "directory", "expires", "export-passphrase-file", "for", "format", "from", "from-vault",
         "generate-completion-script", "if-generation", "issuer", "items", "keep-key-file",
@@ -10,6 +11,7 @@ enum OptionNames {
         "min-valid",
         "new-passphrase-file",
         "on-conflict", "passphrase-fd", "passphrase-file", "policy", "prefix", "ready-fd", "redirect-port",
+        "redirect-uri",
         "remove-attribute", "report", "samples", "scope", "seconds", "service", "state-dir", "timeout", "to",
         "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",

@@ -277,6 +277,11 @@ extension CommandFailure {
             self.init(
                 .unavailable, "the provider's metadata has moved to \(address)",
                 "give --issuer as there, without /.well-known/ and what follows")
+        case .foreignEndpoint:
+            let origin = failure.detail.map(Self.printable) ?? "another address"
+            self.init(
+                .refused, "the provider sends you to \(origin), which is not the issuer's address",
+                "if you know that you sign in there, add --allow-origin \(origin)")
         case .invalidMetadata:
             self.init(
                 .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")

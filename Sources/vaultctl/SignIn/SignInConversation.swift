@@ -88,7 +88,7 @@ final class SignInConversation {
     }
 
     /// The options that the provider may not accept in a browser sign-in.
-    private static let browserOptions = "--client-id, --redirect-port and --scope"
+    private static let browserOptions = "--client-id, --redirect-uri and --scope"
 
     /// Waits for the sign-in. A provider that rejects the client or the redirect address shows the mistake
     /// only on its page.

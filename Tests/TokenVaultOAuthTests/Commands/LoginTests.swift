@@ -222,6 +222,14 @@ import TokenVaultAuth
         for (arguments, status, reason) in [
             (["work"], 3, "no such profile"), (["work", "--client-id", "fake"], 64, "--issuer"),
             (["work", "--redirect-port", "65536"] + client, 64, "--redirect-port"),
+            (["work", "--redirect-uri", "https://app.example.com/"] + client, 64, "127.0.0.1, [::1]"),
+            (
+                ["work", "--redirect-uri", "http://localhost:80/", "--redirect-port", "81"] + client, 64,
+                "leave --redirect-port out"
+            ),
+            (["work", "--redirect-uri", "http://localhost/", "--device"] + client, 64, "no port"),
+            (["work", "--allow-origin", "https://a.example/b"] + client, 64, "as in https://"),
+            (["work", "--allow-origin", "http://a.example"] + client, 64, "as in https://"),
             (["work", "--scope", "openid read"] + client, 64, "give each its own"),
             (["work", "--policy", "when-unlokced"] + client, 64, "did you mean when-unlocked?"),
             (["work", "--client-id", "fake", "--issuer", "id.example.com"], 64, "https://"),
@@ -365,7 +373,7 @@ import TokenVaultAuth
         #expect(taken.status == 8 && taken.error.contains("--device"))
         let late = try home.start(["login", "work", "--no-browser", "--timeout", "12"] + client).end()
         #expect(late.status == 10 && late.error.contains("nobody signed in in time"), "\(late.error)")
-        #expect(late.error.contains("check --client-id, --redirect-port and --scope first"), "\(late.error)")
+        #expect(late.error.contains("check --client-id, --redirect-uri and --scope first"), "\(late.error)")
         // Nothing was shown that somebody could have signed in at.
         try provider.tell(
             "fail", ["path": "/o/.well-known/openid-configuration", "how": "hang", "times": 9])

@@ -1,0 +1,65 @@
+/// The address on this machine that a browser returns to after a sign-in, as it is registered at the provider
+/// (RFC 8252 section 7.3).
+package struct RedirectAddress: Sendable, Equatable {
+    /// The host in the address.
+    package enum Host: String, Sendable, CaseIterable {
+        case ipv4 = "127.0.0.1"
+        case ipv6 = "[::1]"
+        /// Both addresses: a browser chooses one.
+        case name = "localhost"
+    }
+
+    package let host: Host
+    /// The port; 0 for any free one, which providers have to accept.
+    package var port: Int
+    /// Empty, or a slash and what follows it.
+    package let path: String
+
+    /// Creates the address in `text`; `nil` unless it is `http` at one of the hosts, without a query. Without
+    /// a port in `text`, any port is meant.
+    package init?(_ text: String) {
+        guard let origin = RequestOrigin(address: text), !text.contains("?"),
+            let host = Host.allCases.first(where: { text.hasPrefix("http://\($0.rawValue)") })
+        else { return nil }
+        let rest = text.dropFirst("http://".utf8.count + host.rawValue.utf8.count)
+        switch rest.first {
+        case nil, "/":
+            (port, path) = (0, String(rest))
+        case ":":
+            (port, path) = (origin.port, String(rest.drop { $0 != "/" }))
+        default: return nil
+        }
+        self.host = host
+    }
+
+    private init(path: String, port: Int) {
+        host = .ipv4
+        self.path = path
+        self.port = port
+    }
+
+    /// Returns the address for a provider that no other one is registered at: `/callback` where every answer
+    /// has to name the provider (RFC 9207), otherwise `/callback/` and the issuer without its scheme.
+    ///
+    /// A dishonest provider can lead the browser on to an honest one, to get the honest one's code. With a
+    /// path per issuer, the honest provider refuses that request: the path is not registered there (RFC 9700
+    /// section 4.4.2.2).
+    package static func usual(
+        for issuer: String, isNamedInAnswers: Bool, port: Int = 0
+    ) -> RedirectAddress {
+        let name = issuer.split(separator: "://", maxSplits: 1).last ?? ""
+        let path = "/callback" + (isNamedInAnswers ? "" : "/\(name)")
+        return RedirectAddress(path: path, port: port)
+    }
+
+    /// The address of profiles that were stored before there was a choice.
+    package static let former = RedirectAddress(path: "/callback", port: 0)
+
+    /// The address with the port; without one for any.
+    package var text: String { text(at: port == 0 ? nil : port) }
+
+    /// Returns the address with `port` in it.
+    package func text(at port: Int?) -> String {
+        "http://\(host.rawValue)\(port.map { ":\($0)" } ?? "")\(path)"
+    }
+}

@@ -1,0 +1,71 @@
+#if OAuth
+import Foundation
+import Glibc
+import NIOHTTP1
+import TestLanes
+import Testing
+
+/// Where `vaultctl login` sends a person, and where the browser returns to.
+@Suite(.tags(.provider), .from(.all)) struct RedirectCommandTests {
+    /// The address that a provider knows goes to that provider alone, and stays what it was.
+    @Test func theRedirectAddressIsKept() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let first = [
+            "login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser",
+        ]
+        let again = ["login", "work", "--no-browser"]
+        for arguments in [
+            first, again, again + ["--redirect-uri", "http://localhost:8400/in"], again,
+            again + ["--redirect-port", "8500"], again, again + ["--redirect-uri", "http://[::1]/in"], again,
+            again + ["--client-id", "other"],
+        ] {
+            let outcome = try home.start(arguments).end()
+            #expect(outcome.status == 0, "\(arguments): \(outcome.error)")
+        }
+        let asked = home.asked("browser").map { request in
+            request.split(separator: #""redirectAddress":""#).dropFirst().first
+                .map { String($0.prefix { $0 != "\"" }).replacing("\\", with: "") } ?? "none"
+        }
+        // The first one is the worker's choice by the provider's metadata.
+        let usual = "http://127.0.0.1/callback/id.example.com"
+        #expect(
+            asked == [
+                "none", usual, "http://localhost:8400/in", "http://localhost:8400/in",
+                "http://localhost:8500/in", "http://localhost:8500/in", "http://[::1]/in", "http://[::1]/in",
+                "none",
+            ])
+    }
+
+    /// A dishonest provider, asked for by mistake, that names the page of an honest one: the person gets no page,
+    /// and is asked to say so on purpose.
+    @Test func thePageOfAnotherProviderIsNotShown() async throws {
+        let honest = try RunningProvider()
+        let dishonest = try await ScriptedServer { [origin = honest.origin] asked in
+            let own = "http://\(asked.headers.first(name: "Host") ?? "")"
+            return .json(
+                #"{"issuer":"\#(own)","authorization_endpoint":"\#(origin)/o/authorize/","#
+                    + #""token_endpoint":"\#(own)/token"}"#)
+        }
+        let home = try SignInHome(honest)
+        let arguments = [
+            "login", "work", "--no-browser", "--issuer", dishonest.origin, "--client-id",
+            honest.clientID("browser"), "--scope", "read",
+        ]
+        let refused = try home.start(arguments).end()
+        #expect(refused.status == 5, "\(refused.status) \(refused.error)")
+        #expect(refused.error.contains("add --allow-origin \(honest.origin)"), "\(refused.error)")
+        #expect(!refused.error.contains("open this address"))
+        // Even where it is allowed, the honest provider gives no code: the path is not registered there.
+        let misled = try home.start(arguments + ["--allow-origin", honest.origin])
+        let address = try misled.expect(after: "in a browser on this machine: ", until: "\n")
+        #expect(address.contains("%2Fcallback%2F127.0.0.1"), "\(address)")
+        let browser = try #require(home.environment["BROWSER"])
+        let page = try RunningCommand(browser, [address], home.environment).end()
+        #expect(page.output.contains("400"), "\(page)")
+        misled.send(SIGINT)
+        #expect(try misled.end().status == 130)
+        #expect(dishonest.asked.allSatisfy { $0.path.hasPrefix("/.well-known/") })
+    }
+}
+#endif
