@@ -37,6 +37,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var redirectAddress: String?
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String]?
+    /// The provider's own parameters of a sign-in.
+    package var parameters: [String: String]?
+    /// The services that the tokens are for (RFC 8707).
+    package var resources: [String]?
     /// The worker's time limit in seconds, including a wait for the user.
     package var seconds: Double
     /// The tokens to send.
@@ -66,6 +70,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         redirectPort = settings.redirectPort
         redirectAddress = settings.redirect?.text
         allowedOrigins = settings.allowedOrigins
+        parameters = settings.parameters
+        resources = settings.resources
     }
 
     /// Creates a request of the client in `profile`.
@@ -76,6 +82,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         metadata = profile.metadata
         authentication = profile.authentication
         clientSecret = profile.clientSecret
+        resources = profile.resources
     }
 
     /// The settings of a sign-in.
@@ -86,6 +93,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         settings.redirectPort = redirectPort
         settings.redirect = redirectAddress.flatMap { RedirectAddress($0) }
         settings.allowedOrigins = allowedOrigins ?? []
+        settings.parameters = parameters ?? [:]
+        settings.resources = resources ?? []
         settings.isDevice = operation == .device
         return settings
     }

@@ -22,6 +22,10 @@ package struct SignInSettings: Sendable, Equatable {
     package var redirectPort = 0
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String] = []
+    /// The provider's own parameters of an authorization or device request.
+    package var parameters: [String: String] = [:]
+    /// The services that the tokens are for (RFC 8707).
+    package var resources: [String] = []
     /// Whether the user signs in on another device (RFC 8628).
     package var isDevice = false
     /// Whether a session that the new one replaces is left as it is at the provider.
@@ -31,6 +35,29 @@ package struct SignInSettings: Sendable, Equatable {
         self.issuer = issuer
         self.clientID = clientID
     }
+
+    /// Whether `name` can be that of a parameter of ``parameters``: visible ASCII, and not a name that the
+    /// client sets itself.
+    package static func isParameter(_ name: String) -> Bool {
+        (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+            && !reservedParameters.contains(name)
+    }
+
+    /// Whether `text` can be one of ``resources``: an absolute URI without a fragment (RFC 8707 section 2).
+    package static func isResource(_ text: String) -> Bool {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text.utf8.count <= 2_048 else {
+            return false
+        }
+        return text.utf8[..<colon].first.map { (0x61...0x7a).contains($0 | 0x20) } ?? false
+            && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") }
+    }
+
+    private static let reservedParameters: Set<String> = [
+        "assertion", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
+        "code_challenge", "code_challenge_method", "code_verifier", "device_code", "grant_type", "nonce",
+        "password", "redirect_uri", "refresh_token", "request", "request_uri", "resource", "response_mode",
+        "response_type", "scope", "state", "username",
+    ]
 }
 
 /// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
@@ -52,6 +79,10 @@ package struct Profile: Codable, Sendable, Equatable {
     package var redirectAddress: String?
     /// The origins, besides the issuer's, that the user may be sent to; absent for none.
     package var allowedOrigins: [String]?
+    /// The provider's own parameters; absent for none.
+    package var parameters: [String: String]?
+    /// The services that the tokens are for; absent for none.
+    package var resources: [String]?
     /// Whether the user signs in on another device; absent in profiles of versions that did not store it.
     package var device: Bool?
     /// Whether a session that a new one replaces is left as it is at the provider; absent for no.
@@ -74,6 +105,8 @@ package struct Profile: Codable, Sendable, Equatable {
         redirectPort = redirect.port == 0 ? settings.redirectPort : redirect.port
         redirectAddress = redirect.text(at: nil)
         allowedOrigins = settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins
+        parameters = settings.parameters.isEmpty ? nil : settings.parameters
+        resources = settings.resources.isEmpty ? nil : settings.resources
         device = settings.isDevice
         keepsPrevious = settings.keepsPrevious ? true : nil
     }

@@ -22,17 +22,12 @@ public struct AuthorizationRequest: Sendable {
 extension AuthorizationRequest: RedactedStringConvertible {}
 
 extension OAuthClient {
-    /// The parameters that every request sets; extra parameters may not repeat them.
-    private static let taken: Set<String> = [
-        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
-        "code_challenge_method", "request", "request_uri", "response_mode", "client_secret",
-    ]
-
     /// Creates a request with PKCE by S256 and a state. A request for an ID token also has a nonce. All of
     /// these values are random.
     ///
     /// `redirectURI` is `https`, a loopback address, or a custom scheme of the app (RFC 8252 section 7).
-    /// `parameters` are extra parameters of the provider, such as `prompt` or `audience`. Throws
+    /// `parameters` are those of this request, such as `prompt`; they replace ``OAuthClient/parameters`` of the same
+    /// name. Throws
     /// `unsupported` when the provider has no authorization endpoint, or lists PKCE methods without S256.
     /// Throws `invalid` for a setting that cannot be used.
     public func authorizationRequest(
@@ -54,7 +49,9 @@ extension OAuthClient {
             !redirectURI.contains("#"),
             !redirectURI.hasPrefix("http:") || WebAddress.secure(redirectURI) != nil
         else { throw .invalid("the redirection address") }
-        guard Self.taken.isDisjoint(with: parameters.keys) else { throw .invalid("a parameter") }
+        var all = self.parameters
+        all.authorization.merge(parameters) { $1 }
+        try all.check()
         let proofKey = ProofKey()
         let nonce = scopes.contains("openid") ? RandomText.make() : nil
         var fields: FormEncoding.Fields = [
@@ -66,7 +63,7 @@ extension OAuthClient {
             ("code_challenge_method", "S256"),
         ]
         if let nonce = nonce?.unprotectedText() { fields.append(("nonce", nonce)) }
-        fields += parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        fields += all.ofAuthorization
         return AuthorizationRequest(
             url: endpoint.adding(fields), redirectURI: redirectURI, state: state, scopes: scopes,
             nonce: nonce,

@@ -31,7 +31,8 @@ extension OAuthClient {
             .deviceAuthorization, provider.deviceAuthorizationEndpoint, for: "the device grant")
         let begun = clock()
         // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
-        var form = try Scopes.fields(scopes) + authentication.fields(of: clientID)
+        var form =
+            try Scopes.fields(scopes) + parameters.ofAuthorization + authentication.fields(of: clientID)
         if case .clientSecretBasic = authentication { form.append(("client_id", clientID)) }
         switch await transport.post(form, to: endpoint, authorization: authentication.header(of: clientID)) {
         case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)

@@ -25,6 +25,8 @@ public struct OAuthClient: Sendable {
     public let clientID: String
     /// The way this client authenticates.
     public let authentication: ClientAuthentication
+    /// The parameters of its requests that are not of every provider.
+    public let parameters: RequestParameters
     /// The transport of the requests to the provider.
     public let transport: OAuthTransport
     /// The validator of ID tokens; it keeps the provider's keys between calls.
@@ -45,11 +47,12 @@ public struct OAuthClient: Sendable {
     package var end: ContinuousClock.Instant?
 
     /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not
-    /// visible ASCII and spaces (RFC 6749 appendix A.1), or a secret that is not text. Throws `unsupported`
+    /// visible ASCII and spaces (RFC 6749 appendix A.1), a secret that is not text, or a parameter that cannot
+    /// be used. Throws `unsupported`
     /// when the provider's metadata lists authentication methods without this one.
     public init(
         provider: ProviderMetadata, clientID: String, authentication: ClientAuthentication = .none,
-        transport: OAuthTransport,
+        parameters: RequestParameters = RequestParameters(), transport: OAuthTransport,
         idTokens: IDTokenValidator.Configuration = IDTokenValidator.Configuration(),
         clock: @escaping @Sendable () -> Date = { Date() },
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -67,7 +70,9 @@ public struct OAuthClient: Sendable {
         {
             throw .unsupported(authentication.method)
         }
+        try parameters.check()
         self.provider = provider
+        self.parameters = parameters
         self.clientID = clientID
         self.authentication = authentication
         self.transport = transport
@@ -87,7 +92,7 @@ public struct OAuthClient: Sendable {
             return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
         switch await transport.post(
-            form + authentication.fields(of: clientID), to: endpoint,
+            form + parameters.ofToken + authentication.fields(of: clientID), to: endpoint,
             authorization: authentication.header(of: clientID))
         {
         case .failure(let failure): return .failure(.failed(failure))

@@ -24,8 +24,11 @@ package struct OAuthSessionProvider: SessionProvider {
         let provider = try await ProviderMetadata.discover(
             issuer: settings.issuer, allowing: settings.allowedOrigins, transport: transport)
         let method = Self.method(of: settings, at: provider)
+        var parameters = RequestParameters()
+        parameters.authorization = settings.parameters
+        parameters.resources = settings.resources
         let client = try Self.client(
-            provider, settings.clientID, method, settings.clientSecret, transport, within: limit)
+            provider, settings.clientID, method, settings.clientSecret, parameters, transport, within: limit)
         let result = try await signIn(client, settings, within: limit)
         guard let metadata = try? Secret(encoding: provider).unprotectedText() else {
             throw .invalidMetadata("the document")
@@ -85,14 +88,17 @@ package struct OAuthSessionProvider: SessionProvider {
         guard let provider = try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self),
             provider.issuer.utf8.elementsEqual(profile.issuer.utf8)
         else { throw .invalidMetadata("what was kept of it") }
+        var parameters = RequestParameters()
+        parameters.resources = profile.resources ?? []
         return try client(
-            provider, profile.clientID, profile.authentication, profile.clientSecret,
+            provider, profile.clientID, profile.authentication, profile.clientSecret, parameters,
             transport(within: limit), within: limit)
     }
 
     private static func client(
         _ provider: ProviderMetadata, _ clientID: String, _ method: ClientAuthenticationMethod,
-        _ secret: String?, _ transport: OAuthTransport, within limit: Duration
+        _ secret: String?, _ parameters: RequestParameters, _ transport: OAuthTransport,
+        within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
         let authentication: ClientAuthentication
         switch (method, secret) {
@@ -102,7 +108,8 @@ package struct OAuthSessionProvider: SessionProvider {
         case (_, nil): throw .invalid("the client's secret")
         }
         var client = try OAuthClient(
-            provider: provider, clientID: clientID, authentication: authentication, transport: transport)
+            provider: provider, clientID: clientID, authentication: authentication, parameters: parameters,
+            transport: transport)
         client.end = .now + limit
         return client
     }

@@ -40,6 +40,19 @@ struct Login: VaultCommand {
     @Option(
         help: ArgumentHelp("A scope to ask for. May be given several times.", valueName: "scope"))
     var scope: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "A parameter of the provider's own, such as prompt=consent. May be given several times.",
+            valueName: "name=value"))
+    var parameter: [String] = []
+    @Option(
+        help: ArgumentHelp("The API that the token is for, as some providers call it.", valueName: "name"))
+    var audience: String?
+    @Option(
+        help: ArgumentHelp(
+            "The address of an API that the token is for (RFC 8707). May be given several times.",
+            valueName: "url"))
+    var resource: [String] = []
     @Flag(help: "Show an address and a code for another device, and start no browser.") var device = false
     @Flag(
         name: .customLong("no-browser"),
@@ -91,6 +104,7 @@ struct Login: VaultCommand {
         let name = try ProfileStore.name(profile)
         let policy = try ItemDetails.policy(policy)
         let redirect = try check()
+        let parameters = try parameters()
         let program = try OAuthProgram.find()
         let secret = try secretSource.read(console)
         let place = try session.profileStore()
@@ -98,7 +112,7 @@ struct Login: VaultCommand {
         let isWhole = issuer != nil && clientID != nil
         let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
         let known = isWhole ? stored?.content : try stored?.profile
-        let settings = try settings(known, secret, redirect)
+        let settings = try settings(known, secret, redirect, parameters)
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
         // arguments.
         let isNameEnough = issuer == nil && clientID == nil
@@ -202,9 +216,33 @@ struct Login: VaultCommand {
         }
     }
 
+    /// Returns the provider's own parameters, by name. Throws a usage failure.
+    private func parameters() throws(CommandFailure) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for pair in parameter + (audience.map { ["audience=\($0)"] } ?? []) {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else {
+                throw .usage("a --parameter has no equals sign", "write it as NAME=VALUE")
+            }
+            let name = String(parts[0])
+            guard SignInSettings.isParameter(name) else {
+                throw .usage(
+                    "a --parameter has a name that cannot be given",
+                    "use the option for it, such as --scope or --resource, or leave it out")
+            }
+            guard parameters.updateValue(String(parts[1]), forKey: name) == nil else {
+                throw .usage("a --parameter is given twice", "give each name once")
+            }
+        }
+        guard resource.allSatisfy(SignInSettings.isResource) else {
+            throw .usage("--resource is no address", "give it as in https://api.example.com/")
+        }
+        return parameters
+    }
+
     /// Returns the settings: the values of the options, else those of the profile.
     private func settings(
-        _ known: Profile?, _ secret: Secret?, _ redirect: Redirect
+        _ known: Profile?, _ secret: Secret?, _ redirect: Redirect, _ parameters: [String: String]
     ) throws(CommandFailure) -> SignInSettings {
         guard let issuer = issuer ?? known?.issuer, let clientID = clientID ?? known?.clientID else {
             if known == nil, issuer == nil, clientID == nil { throw .noProfile }
@@ -223,6 +261,8 @@ struct Login: VaultCommand {
         settings.redirectPort = redirect.port ?? (redirect.address == nil ? known?.redirectPort : nil) ?? 0
         if let port = redirect.port { settings.redirect?.port = port }
         settings.allowedOrigins = allowOrigin.isEmpty ? known?.allowedOrigins ?? [] : allowOrigin
+        settings.parameters = parameters.isEmpty ? known?.parameters ?? [:] : parameters
+        settings.resources = resource.isEmpty ? known?.resources ?? [] : resource
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return settings

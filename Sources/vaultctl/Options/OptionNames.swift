@@ -2,7 +2,8 @@
 enum OptionNames {
     /// The options that take a value.
     static let valued: Set<String> = [
-        "allow-origin", "attribute", "backend", "client-id", "client-secret-fd", "client-secret-file",
+        "allow-origin", "attribute", "audience", "backend", "client-id", "client-secret-fd",
+        "client-secret-file",
         "collection",
         "copy-key-file", "copy-passphrase-file", "credential",
         "directory", "expires", "export-passphrase-file", "for", "format", "from", "from-vault",
@@ -10,9 +11,11 @@ enum OptionNames {
         "keep-passphrase-file", "keep-values", "key-file", "keyring-items", "label", "map-policy",
         "min-valid",
         "new-passphrase-file",
-        "on-conflict", "passphrase-fd", "passphrase-file", "policy", "prefix", "ready-fd", "redirect-port",
+        "on-conflict", "parameter", "passphrase-fd", "passphrase-file", "policy", "prefix", "ready-fd",
+        "redirect-port",
         "redirect-uri",
-        "remove-attribute", "report", "samples", "scope", "seconds", "service", "state-dir", "timeout", "to",
+        "remove-attribute", "report", "resource", "samples", "scope", "seconds", "service", "state-dir",
+        "timeout", "to",
         "to-key-file",
         "to-passphrase-file", "to-vault", "value-size", "vault",
     ]

@@ -1,0 +1,40 @@
+#if OAuth
+internal import TokenVaultAuth
+
+/// Parameters of a client's requests that are not of every provider.
+///
+/// Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
+/// and `resource`.
+public struct RequestParameters: Sendable, Equatable {
+    /// The services that the tokens are for: absolute URIs, in each authorization, device and token request
+    /// (RFC 8707 section 2).
+    public var resources: [String] = []
+    /// The parameters of authorization and device requests, such as `audience` or `prompt`.
+    public var authorization: [String: String] = [:]
+    /// The parameters of token requests: of a code, of a device, of a refresh, and of the client itself.
+    public var token: [String: String] = [:]
+
+    /// Creates no parameters.
+    public init() {}
+
+    /// Returns the fields of authorization and device requests.
+    var ofAuthorization: FormEncoding.Fields { Self.fields(authorization) + ofResources }
+
+    /// Returns the fields of token requests.
+    var ofToken: FormEncoding.Fields { Self.fields(token) + ofResources }
+
+    private var ofResources: FormEncoding.Fields { resources.map { ("resource", $0) } }
+
+    private static func fields(_ parameters: [String: String]) -> FormEncoding.Fields {
+        parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// Throws `invalid` for parameters that cannot be used.
+    func check() throws(OAuthError) {
+        guard authorization.keys.allSatisfy(SignInSettings.isParameter),
+            token.keys.allSatisfy(SignInSettings.isParameter)
+        else { throw .invalid("a parameter") }
+        guard resources.allSatisfy(SignInSettings.isResource) else { throw .invalid("a resource") }
+    }
+}
+#endif

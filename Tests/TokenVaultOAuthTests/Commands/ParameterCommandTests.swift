@@ -1,0 +1,46 @@
+#if OAuth
+import TestLanes
+import Testing
+
+/// The parameters of `vaultctl login`, which the profile keeps.
+@Suite(.tags(.provider), .from(.all)) struct ParameterCommandTests {
+    @Test func parametersAreKeptForTheirProvider() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired), refresh: SaidWorker.refreshed("fake-2")
+        ).place(in: home)
+        let first = try home.signIn(
+            at: "https://id.example.com", "--parameter", "prompt=a=b", "--audience", "my api", "--resource",
+            "https://api.example.com/"
+        ).end()
+        #expect(first.status == 0, "\(first.error)")
+        #expect(try home.run("login", "work", "--no-browser").status == 0)
+        #expect(try home.run("token", "work").output == "fake-2")
+        let asked = home.asked("browser") + home.asked("refresh")
+        try #require(asked.count == 3)
+        for request in asked.prefix(2) {
+            #expect(request.contains(#""prompt":"a=b""#) && request.contains(#""audience":"my api""#))
+        }
+        for request in asked { #expect(request.contains(#""resources":["https:\/\/api.example.com\/"]"#)) }
+        // A renewal has no page that a parameter would be for.
+        #expect(!asked[2].contains("audience"))
+        #expect(try home.run("login", "work", "--client-id", "other", "--no-browser").status == 0)
+        #expect(home.asked("browser").last?.contains("api") == false)
+    }
+
+    @Test(arguments: [
+        (["--parameter", "prompt"], "NAME=VALUE"), (["--parameter", "scope=read"], "--scope or --resource"),
+        (["--parameter", "=a"], "cannot be given"), (["--parameter", "a=1", "--parameter", "a=2"], "once"),
+        (["--parameter", "audience=1", "--audience", "2"], "once"), (["--resource", "api"], "https://"),
+    ])
+    func mistakesComeBeforeTheSignIn(_ arguments: [String], _ reason: String) throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let outcome = try home.start(
+            ["login", "work", "--issuer", "https://id.example.com", "--client-id", "fake"] + arguments
+        ).end()
+        #expect(outcome.status == 64 && outcome.error.contains(reason), "\(outcome.error)")
+        #expect(home.asked("browser").isEmpty)
+    }
+}
+#endif
