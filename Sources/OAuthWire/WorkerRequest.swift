@@ -35,6 +35,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var redirectPort = 0
     /// The address that the browser returns to; `nil` for the usual one of the issuer.
     package var redirectAddress: String?
+    /// The provider's addresses; `nil` to fetch its metadata.
+    package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String]?
     /// The provider's own parameters of a sign-in.
@@ -69,6 +71,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         scopes = settings.scopes
         redirectPort = settings.redirectPort
         redirectAddress = settings.redirect?.text
+        endpoints = settings.endpoints
         allowedOrigins = settings.allowedOrigins
         parameters = settings.parameters
         resources = settings.resources
@@ -92,6 +95,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         settings.scopes = scopes
         settings.redirectPort = redirectPort
         settings.redirect = redirectAddress.flatMap { RedirectAddress($0) }
+        settings.endpoints = endpoints
         settings.allowedOrigins = allowedOrigins ?? []
         settings.parameters = parameters ?? [:]
         settings.resources = resources ?? []

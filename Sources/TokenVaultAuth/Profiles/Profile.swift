@@ -20,6 +20,8 @@ package struct SignInSettings: Sendable, Equatable {
     package var redirect: RedirectAddress?
     /// The loopback port that the browser returns to where ``redirect`` names none; 0 for any.
     package var redirectPort = 0
+    /// The provider's addresses; `nil` to fetch its metadata.
+    package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String] = []
     /// The provider's own parameters of an authorization or device request.
@@ -77,6 +79,8 @@ package struct Profile: Codable, Sendable, Equatable {
     /// The address that the browser returns to, without a port; absent in profiles of versions that knew only
     /// one.
     package var redirectAddress: String?
+    /// The addresses of a provider without metadata, absent for others.
+    package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to; absent for none.
     package var allowedOrigins: [String]?
     /// The provider's own parameters; absent for none.
@@ -104,6 +108,7 @@ package struct Profile: Codable, Sendable, Equatable {
                 for: issuer, isNamedInAnswers: Self.metadata(metadata)?.namesIssuerInAnswers ?? false)
         redirectPort = redirect.port == 0 ? settings.redirectPort : redirect.port
         redirectAddress = redirect.text(at: nil)
+        endpoints = settings.endpoints
         allowedOrigins = settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins
         parameters = settings.parameters.isEmpty ? nil : settings.parameters
         resources = settings.resources.isEmpty ? nil : settings.resources

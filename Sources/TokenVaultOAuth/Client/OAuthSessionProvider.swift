@@ -21,8 +21,7 @@ package struct OAuthSessionProvider: SessionProvider {
         _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignedIn {
         let transport = Self.transport(within: limit)
-        let provider = try await ProviderMetadata.discover(
-            issuer: settings.issuer, allowing: settings.allowedOrigins, transport: transport)
+        let provider = try await Self.provider(of: settings, transport)
         let method = Self.method(of: settings, at: provider)
         var parameters = RequestParameters()
         parameters.authorization = settings.parameters
@@ -72,6 +71,21 @@ package struct OAuthSessionProvider: SessionProvider {
         let device = try await client.authorizeDevice(scopes: settings.scopes)
         prompt(.device(device))
         return try await client.signIn(with: device)
+    }
+
+    /// Returns the provider by its own addresses where it publishes no metadata.
+    private static func provider(
+        of settings: SignInSettings, _ transport: OAuthTransport
+    ) async throws(OAuthError) -> ProviderMetadata {
+        guard let endpoints = settings.endpoints else {
+            return try await ProviderMetadata.discover(
+                issuer: settings.issuer, allowing: settings.allowedOrigins, transport: transport)
+        }
+        return try ProviderMetadata(
+            issuer: settings.issuer, authorizationEndpoint: endpoints.authorization,
+            tokenEndpoint: endpoints.token, deviceAuthorizationEndpoint: endpoints.deviceAuthorization,
+            revocationEndpoint: endpoints.revocation,
+            tokenEndpointAuthMethodsSupported: endpoints.authenticationMethods)
     }
 
     private static func transport(within limit: Duration) -> OAuthTransport {

@@ -1,0 +1,82 @@
+/// What a sign-in at a well-known provider needs besides the client's own settings.
+package struct ProviderPreset: Sendable {
+    /// The kind of ``tenant``, for messages.
+    package enum Tenant: Sendable, Equatable {
+        /// The provider has one address for all.
+        case none
+        /// The number or name of an organization.
+        case organization
+        /// The host name of the user's own instance; the default one, if there is one.
+        case host(default: String?)
+    }
+
+    /// The name that users give.
+    package let name: String
+    /// The issuer identifier, with `{tenant}` for the tenant.
+    package let issuer: String
+    package var tenant = Tenant.none
+    /// The addresses of a provider without metadata.
+    package var endpoints: ProviderEndpoints?
+    /// The scopes unless the user names some.
+    package var scopes: [String] = []
+    /// The provider's own parameters, besides those of the user.
+    package var parameters: [String: String] = [:]
+    /// The address that the browser returns to; `nil` for the usual one.
+    package var redirect: RedirectAddress?
+
+    /// All presets, by name.
+    package static let all: [ProviderPreset] = [auth0, azure, github, gitlab, google, okta]
+
+    /// Returns the preset called `name`.
+    package static func named(_ name: String) -> ProviderPreset? { all.first { $0.name == name } }
+
+    /// Returns the issuer identifier for `tenant`; `nil` when the tenant is missing, superfluous, or no name.
+    package func issuer(for tenant: String?) -> String? {
+        let name: String
+        switch (self.tenant, tenant) {
+        case (.none, nil): return issuer
+        case (.none, _?), (.organization, nil), (.host(nil), nil): return nil
+        case (_, let given?): name = given
+        case (.host(let usual?), nil): name = usual
+        }
+        let isName =
+            (1...253).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            }
+        return isName ? issuer.replacing("{tenant}", with: name) : nil
+    }
+
+    /// Auth0. An access token is a signed one only with an `audience`; the issuer has a slash at its end.
+    private static let auth0 = ProviderPreset(
+        name: "auth0", issuer: "https://{tenant}/", tenant: .host(default: nil),
+        scopes: ["openid", "offline_access"])
+
+    /// Microsoft Entra ID, whose metadata for all tenants names none. It ignores the port of `localhost`, but
+    /// not the path.
+    private static let azure = ProviderPreset(
+        name: "azure", issuer: "https://login.microsoftonline.com/{tenant}/v2.0", tenant: .organization,
+        scopes: ["openid", "offline_access"], redirect: RedirectAddress("http://localhost"))
+
+    /// GitHub's OAuth apps, without metadata and ID tokens.
+    private static let github: ProviderPreset = {
+        var endpoints = ProviderEndpoints(token: "https://github.com/login/oauth/access_token")
+        endpoints.authorization = "https://github.com/login/oauth/authorize"
+        endpoints.deviceAuthorization = "https://github.com/login/device/code"
+        endpoints.authenticationMethods = ["client_secret_post", "none"]
+        return ProviderPreset(name: "github", issuer: "https://github.com", endpoints: endpoints)
+    }()
+
+    private static let gitlab = ProviderPreset(
+        name: "gitlab", issuer: "https://{tenant}", tenant: .host(default: "gitlab.com"), scopes: ["openid"])
+
+    /// Google, which knows no `offline_access`, and gives a refresh token only with the consent page.
+    private static let google = ProviderPreset(
+        name: "google", issuer: "https://accounts.google.com", scopes: ["openid", "email"],
+        parameters: ["access_type": "offline", "prompt": "consent"])
+
+    private static let okta = ProviderPreset(
+        name: "okta", issuer: "https://{tenant}", tenant: .host(default: nil),
+        scopes: ["openid", "offline_access"])
+}

@@ -1,0 +1,149 @@
+import ArgumentParser
+import ProgramSupport
+import TokenVaultAuth
+
+/// The options of `vaultctl login` that say which provider and which client.
+struct ProviderOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The provider: its issuer address.", valueName: "url")) var issuer: String?
+    @Option(
+        help: ArgumentHelp(
+            "A known provider, in place of --issuer: \(ProviderPreset.all.map(\.name).joined(separator: ", ")).",
+            valueName: "name"),
+        completion: .list(ProviderPreset.all.map(\.name)))
+    var provider: String?
+    @Option(
+        help: ArgumentHelp(
+            "With --provider: the organization at azure, or the host of auth0, gitlab or okta.",
+            valueName: "name"))
+    var tenant: String?
+    @Option(
+        name: .customLong("client-id"),
+        help: ArgumentHelp("The name that the provider gave this client.", valueName: "id"))
+    var clientID: String?
+    @Option(
+        help: ArgumentHelp("The address of the sign-in page, without metadata.", valueName: "url"))
+    var authorizationEndpoint: String?
+    @Option(
+        help: ArgumentHelp(
+            "The address of token requests, for a provider without metadata.", valueName: "url"))
+    var tokenEndpoint: String?
+    @Option(help: ArgumentHelp("The address of device requests, without metadata.", valueName: "url"))
+    var deviceEndpoint: String?
+    @Option(help: ArgumentHelp("The address of revocations, without metadata.", valueName: "url"))
+    var revocationEndpoint: String?
+    @Option(
+        help: ArgumentHelp(
+            "Another address than the issuer's that you may be sent to. May be given several times.",
+            valueName: "url"))
+    var allowOrigin: [String] = []
+}
+
+/// The provider that the options name.
+struct ProviderChoice {
+    private(set) var preset: ProviderPreset?
+    private(set) var issuer: String?
+    private(set) var clientID: String?
+    private(set) var endpoints: ProviderEndpoints?
+    private(set) var allowedOrigins: [String]
+
+    /// Whether the options name both provider and client.
+    var isWhole: Bool { issuer != nil && clientID != nil }
+    /// Whether the options name neither.
+    var isNone: Bool { issuer == nil && clientID == nil }
+
+    /// Checks `options`. Throws a usage failure.
+    init(_ options: ProviderOptions) throws(CommandFailure) {
+        for (option, value) in [
+            ("--issuer", options.issuer), ("--client-id", options.clientID),
+            ("--provider", options.provider), ("--tenant", options.tenant),
+        ] where value?.isEmpty == true {
+            throw .usage("\(option) is empty", "give it a value, or leave it out")
+        }
+        clientID = options.clientID
+        issuer = options.issuer
+        allowedOrigins = options.allowOrigin
+        endpoints = try Self.endpoints(options)
+        if let issuer { try Self.check(issuer: issuer) }
+        if let name = options.provider {
+            guard options.issuer == nil else {
+                throw .usage(
+                    "--provider and --issuer both name the provider", "leave the one or the other out")
+            }
+            let preset = try Self.preset(name)
+            issuer = try Self.issuer(of: preset, options.tenant)
+            self.preset = preset
+            endpoints = endpoints ?? preset.endpoints
+        } else if options.tenant != nil {
+            throw .usage("--tenant is of a known provider", "give --provider as well, or leave it out")
+        }
+        for text in allowedOrigins {
+            guard let origin = RequestOrigin(address: text), origin.keepsSecrets, origin.text == text else {
+                throw .usage("--allow-origin is no origin", "give it as in https://login.example.com")
+            }
+        }
+    }
+
+    private static func preset(_ name: String) throws(CommandFailure) -> ProviderPreset {
+        guard let preset = ProviderPreset.named(name) else {
+            throw .usage(
+                "there is no such provider",
+                "give one of \(ProviderPreset.all.map(\.name).joined(separator: ", ")), or --issuer")
+        }
+        return preset
+    }
+
+    private static func issuer(
+        of preset: ProviderPreset, _ tenant: String?
+    ) throws(CommandFailure) -> String {
+        if let issuer = preset.issuer(for: tenant) { return issuer }
+        switch preset.tenant {
+        case .none: throw .usage("this --provider has no tenants", "leave --tenant out")
+        case .organization:
+            throw .usage("--tenant has to name the organization", "give its number, or its domain")
+        case .host: throw .usage("--tenant has to be the provider's host", "give it as in id.example.com")
+        }
+    }
+
+    private static func endpoints(_ options: ProviderOptions) throws(CommandFailure) -> ProviderEndpoints? {
+        let others = [
+            options.authorizationEndpoint, options.deviceEndpoint, options.revocationEndpoint,
+        ]
+        guard let token = options.tokenEndpoint else {
+            guard others.allSatisfy({ $0 == nil }) else {
+                throw .usage(
+                    "the endpoints of a provider without metadata need --token-endpoint", "give it as well")
+            }
+            return nil
+        }
+        for address in others + [token] {
+            guard let address else { continue }
+            guard RequestOrigin(address: address)?.keepsSecrets ?? false else {
+                throw .usage("an endpoint is no https address", "give the whole address")
+            }
+        }
+        var endpoints = ProviderEndpoints(token: token)
+        endpoints.authorization = options.authorizationEndpoint
+        endpoints.deviceAuthorization = options.deviceEndpoint
+        endpoints.revocation = options.revocationEndpoint
+        return endpoints
+    }
+
+    private static func check(issuer: String) throws(CommandFailure) {
+        guard issuer.contains("://") else {
+            throw .usage("--issuer has no https:// at its beginning", "give the whole address")
+        }
+        guard let origin = RequestOrigin(address: issuer), !issuer.contains("?") else {
+            throw .usage(
+                "--issuer is no address of a provider",
+                "give it as in https://id.example.com, without a query")
+        }
+        guard !issuer.contains("/.well-known/") else {
+            throw .usage(
+                "--issuer is where the provider's metadata is, not the provider",
+                "leave /.well-known/ and what follows out")
+        }
+        guard origin.keepsSecrets else {
+            throw .usage("--issuer is http, which can be read on the way", "give its https address")
+        }
+    }
+}
