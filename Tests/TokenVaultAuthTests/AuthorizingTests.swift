@@ -139,6 +139,50 @@ import TokenVault
         #expect(told.all == [.sessionExpired])
     }
 
+    /// A server that refuses every token would otherwise cause a refresh for each request.
+    @Test func aNewTokenThatIsRefusedIsNotReplacedAtOnce() async throws {
+        let told = Notes<TokenError>()
+        let server = RotatingServer()
+        let scene = scene
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens())
+        let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin]) { told.add($0) }
+        let send = { () async throws in
+            try await provider.send(Request(origin: origin), facts: { ResponseMetadata(status: $0) }) { _ in
+                401
+            }
+        }
+        for _ in 0..<20 { #expect(try await send() == 401) }
+        #expect(server.requests == 1)
+        #expect(told.all == Array(repeating: .tokenRefused, count: 19))
+        scene.clock.advance(by: 31)
+        #expect(try await send() == 401)
+        #expect(server.requests == 2)
+    }
+
+    /// No refresh adds a scope (RFC 6750 section 3.1).
+    @Test(arguments: [
+        (401, #"Bearer realm="a, b", error="insufficient_scope", scope="write""#, true),
+        (403, "bearer error=insufficient_scope", true),
+        (401, #"Bearer error="invalid_token", error_description="not error=insufficient_scope""#, false),
+        (401, #"Basic realm="error=insufficient_scope""#, false), (401, "", false),
+    ])
+    func aMissingScopeIsToldAndNotRefreshed(_ status: Int, _ challenge: String, _ isOfScope: Bool)
+        async throws
+    {
+        let told = Notes<TokenError>()
+        let server = RotatingServer()
+        let manager = scene.manager(server)
+        try await manager.updateTokens(scene.tokens())
+        let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin]) { told.add($0) }
+        let sent = try await provider.adapt(Request(origin: origin))
+        let again = try await provider.retry(
+            sent, after: ResponseMetadata(status: status, challenges: [challenge]))
+        #expect((again == nil) == isOfScope)
+        #expect(told.all == (isOfScope ? [.scopeInsufficient] : []))
+        #expect(server.requests == (isOfScope ? 0 : 1))
+    }
+
     @Test func aRequestThatWasSentElsewhereGetsNoNewToken() async throws {
         let server = RotatingServer()
         let provider = try await provider(server)

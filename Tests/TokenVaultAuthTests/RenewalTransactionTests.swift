@@ -12,7 +12,7 @@ import FoundationEssentials
 /// One renewal for a program that runs for one token.
 @Suite struct RenewalTransactionTests {
     private let vault = InMemoryVault()
-    private let clock = TestClock()
+    private let clock = StandingClock()
     private var storage: InMemoryTokenStorage { InMemoryTokenStorage(vault: vault, service: "test") }
 
     private func place(_ storage: (any TokenStorage)? = nil) -> ProfileStore {

@@ -11,7 +11,7 @@ import FoundationEssentials
 /// One sign-in and one sign-out, from the request to the outcome.
 @Suite struct SignInTransactionTests {
     private let vault = InMemoryVault()
-    private let clock = TestClock()
+    private let clock = StandingClock()
     private var storage: InMemoryTokenStorage { InMemoryTokenStorage(vault: vault, service: "test") }
 
     private func place(_ storage: (any TokenStorage)? = nil) -> ProfileStore {

@@ -66,6 +66,21 @@ import TokenVaultAuth
         #expect(server.asked.map(\.path) == ["/x"])
     }
 
+    /// An API that refuses each token, or wants another scope, gets no token for each request.
+    @Test(arguments: ["", #"Bearer error="insufficient_scope""#])
+    func anAPIThatRefusesEachTokenCausesOneRefresh(_ challenge: String) async throws {
+        let server = try await ScriptedServer(
+            always: .init(status: 401, headers: challenge.isEmpty ? [] : [("WWW-Authenticate", challenge)]))
+        let client = try await client([server])
+        for _ in 0..<10 {
+            let response = try await client.execute(HTTPClientRequest(url: "\(server.origin)/x"))
+            #expect(response.status == .unauthorized)
+        }
+        let tokens = Set(server.asked.flatMap { $0.headers["Authorization"] })
+        #expect(tokens.count == (challenge.isEmpty ? 2 : 1))
+        #expect(server.asked.count == (challenge.isEmpty ? 11 : 10))
+    }
+
     @Test func aRequestCarriesTheToken() async throws {
         let server = try await resource(taking: "fake-1")
         let client = try await client([server])

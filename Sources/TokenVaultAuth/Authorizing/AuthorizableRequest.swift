@@ -1,7 +1,3 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#endif
-
 /// A request of an HTTP client that can carry an access token.
 public protocol AuthorizableRequest: Sendable {
     /// The origin that the request goes to; `nil` when it cannot be determined. The request then gets no
@@ -11,20 +7,6 @@ public protocol AuthorizableRequest: Sendable {
     var isReplayable: Bool { get }
     /// Sets the header `name` to the single value `value`. Replaces any previous values.
     mutating func setHeader(_ name: String, to value: String)
-}
-
-/// The parts of a response that matter to authorization.
-public struct ResponseMetadata: Sendable {
-    /// The status code.
-    public var status: Int
-    /// The time of the `Date` header; `nil` if the header is missing or unreadable.
-    public var serverDate: Date?
-
-    /// Creates the metadata of a response.
-    public init(status: Int, serverDate: Date? = nil) {
-        self.status = status
-        self.serverDate = serverDate
-    }
 }
 
 /// A request that is ready to be sent, and the token that it carries.

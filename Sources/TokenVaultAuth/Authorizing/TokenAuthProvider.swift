@@ -3,6 +3,9 @@
 /// A token goes only to the allowed origins, even after a redirect, and never in plaintext over a network. On
 /// 401 the request is sent once more with a newer token, if its body can be sent again. A token that another
 /// call has already replaced is not refreshed a second time. The response to the second attempt is final.
+///
+/// A server may refuse every token, for example because they are for another service. A token that is itself
+/// only seconds old is therefore not renewed, nor one that lacks a scope: the response is final.
 public struct TokenAuthProvider: Sendable {
     /// The manager that supplies the tokens.
     public let manager: TokenManager
@@ -18,7 +21,8 @@ public struct TokenAuthProvider: Sendable {
     private let onAuthenticationFailed: @Sendable (TokenError) async -> Void
 
     /// Creates a provider. `onAuthenticationFailed` is called when no session can supply a token, so that the
-    /// app can show the sign-in.
+    /// app can show the sign-in. It is also called with `tokenRefused` and `scopeInsufficient`, for which the
+    /// response is final.
     public init(
         manager: TokenManager, allowedOrigins: Set<RequestOrigin>, headerName: String = "Authorization",
         tokenPrefix: String? = "Bearer", allowsPlaintext: Bool = false,
@@ -44,8 +48,8 @@ public struct TokenAuthProvider: Sendable {
     }
 
     /// Returns the request to send after a response; `nil` when the response is final. A response is final
-    /// for every status but 401, and for the second attempt. A response is also final for a request without a
-    /// token, or with a body that cannot be sent again.
+    /// for every status but 401, for the second attempt, and where a new token would be refused as well. A
+    /// response is also final for a request without a token, or with a body that cannot be sent again.
     ///
     /// Throws the same errors as ``TokenManager/accessToken(replacing:)``. An error that leaves the session
     /// alone, such as a missing network, is also thrown: there is no token for a second attempt.
@@ -56,8 +60,10 @@ public struct TokenAuthProvider: Sendable {
             return nil
         }
         if let date = response.serverDate { manager.noteServerDate(date, from: origin) }
-        guard response.status == 401, !sent.isRetry, sent.request.isReplayable else { return nil }
-        return authorized(sent.request, with: try await self.token(replacing: token), isRetry: true)
+        guard !sent.isRetry, sent.request.isReplayable,
+            let newer = try await self.token(replacing: token, after: response)
+        else { return nil }
+        return authorized(sent.request, with: newer, isRetry: true)
     }
 
     /// Sends `request` with its token, and once more after a 401. Throws ``TokenError`` and the errors of
@@ -88,11 +94,19 @@ public struct TokenAuthProvider: Sendable {
         return manager.board.token
     }
 
-    /// Returns a token in place of a rejected one. Throws the same errors as
-    /// ``TokenManager/accessToken(replacing:)``.
-    package func token(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
-        do throws(TokenError) { return try await manager.accessToken(replacing: refused) } catch {
+    /// Returns a token in place of one that was sent; `nil` when `response` is final. Throws the same errors as
+    /// ``TokenManager/accessToken(replacing:)``, but `tokenRefused`.
+    package func token(
+        replacing sent: AccessToken, after response: ResponseMetadata
+    ) async throws(TokenError) -> AccessToken? {
+        guard !response.needsOtherScope else {
+            await report(.scopeInsufficient)
+            return nil
+        }
+        guard response.status == 401 else { return nil }
+        do throws(TokenError) { return try await manager.accessToken(replacing: sent) } catch {
             await report(error)
+            if error == .tokenRefused { return nil }
             throw error
         }
     }
@@ -116,7 +130,8 @@ public struct TokenAuthProvider: Sendable {
 
     private func report(_ error: TokenError) async {
         switch error {
-        case .tokenNotFound, .refreshTokenMissing, .refreshTokenExpired, .sessionExpired:
+        case .tokenNotFound, .refreshTokenMissing, .refreshTokenExpired, .sessionExpired, .tokenRefused,
+            .scopeInsufficient:
             await onAuthenticationFailed(error)
         default: break
         }

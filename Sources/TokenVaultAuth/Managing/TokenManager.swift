@@ -1,5 +1,9 @@
 public import TokenVault
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
 /// Keeps the tokens of one account in a storage, and refreshes the access token when it is due. One refresh
 /// serves all callers, in any number of processes.
 ///
@@ -30,6 +34,11 @@ public actor TokenManager {
     /// The task that retries to store them in the background.
     var saving: Task<Void, Never>?
     private var watching: Task<Void, Never>?
+    /// The newest token that replaced a refused one, and its time.
+    private var replacement: (token: Secret, time: Date)?
+
+    /// The time after which a token that replaced a refused one may be replaced itself, in seconds.
+    private static let replacementPause = 30.0
 
     /// Creates the manager of `account` in `storage`, without reading it. The account is 1 to 1,000 bytes of
     /// UTF-8 without control characters. For any other account the calls throw `storage` with `invalidKey`.
@@ -73,7 +82,8 @@ public actor TokenManager {
 
     /// Returns a token in place of a rejected token: the newest stored token if it differs, or a new one.
     /// Throws the same errors as ``validAccessToken()``, and `sessionChanged` when `refused` belongs to a
-    /// session other than the present one.
+    /// session other than the present one. Throws `tokenRefused` when `refused` replaced another refused token
+    /// less than half a minute ago.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
         let demand = TokenRequirement(
             session: refused.session, refused: refused.secret, shift: board.snapshot.shift,
@@ -81,7 +91,14 @@ public actor TokenManager {
         if let known = board.snapshot.session, judgement().satisfies(demand, known.record) {
             return AccessToken(known.record)
         }
-        return AccessToken(try await obtain(demand).record)
+        if let replacement, replacement.token == refused.secret,
+            abs(configuration.clock().timeIntervalSince(replacement.time)) < Self.replacementPause
+        {
+            throw .tokenRefused
+        }
+        let token = AccessToken(try await obtain(demand).record)
+        replacement = (token.secret, configuration.clock())
+        return token
     }
 
     /// Refreshes the tokens now, regardless of their expiry, and returns the new ones. Throws the same errors

@@ -19,6 +19,11 @@ public enum TokenError: Error, Sendable, Equatable {
     case refreshFailed(RefreshFailure, retryAfter: Date?)
     /// The server no longer accepts the refresh token: sign in again. The stored session was deleted.
     case sessionExpired
+    /// The server refused a token that is only seconds old, which replaced another refused token. Another one
+    /// would be refused as well: the tokens may be for another service, or a clock may be wrong.
+    case tokenRefused
+    /// The request needs a scope that the token does not have (RFC 6750 section 3.1): sign in with that scope.
+    case scopeInsufficient
     /// The stored session has changed since the call began. Another user signed in, or the account was signed
     /// out while the server issued new tokens, which are revoked. Ask again for a token of the signed-in
     /// user.
@@ -52,6 +57,8 @@ extension TokenError: CustomStringConvertible {
         case .refreshFailed(let failure, _):
             "\(failure): \(failure.isTemporary ? "try again later" : "look at the client's settings")"
         case .sessionExpired: "the session is over: sign in again"
+        case .tokenRefused: "the server refuses even a new token: check the audience, then sign in again"
+        case .scopeInsufficient: "the token lacks a scope that the request needs: sign in with that scope"
         case .sessionChanged: "somebody else signed in meanwhile, or signed out: ask again"
         case .notSaved(let error): "the new tokens could not be stored yet: \(error)"
         case .storage(let error): "\(error)"

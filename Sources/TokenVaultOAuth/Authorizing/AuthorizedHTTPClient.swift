@@ -75,9 +75,10 @@ public final class AuthorizedHTTPClient: Sendable {
                 noteDate(of: response, from: origin, at: start)
                 // The same steps as `TokenAuthProvider.send`, without its cost for supporting any kind of
                 // request.
-                if response.status == .unauthorized, step.isReplayable, !isSecondTry {
+                if step.isReplayable, !isSecondTry, let facts = ResponseMetadata(refusal: response),
+                    let newer = try await authorizer.token(replacing: token, after: facts)
+                {
                     isSecondTry = true
-                    let newer = try await authorizer.token(replacing: token)
                     step.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
                     response = try await client.execute(step.request, deadline: deadline)
                 }
@@ -107,6 +108,15 @@ public final class AuthorizedHTTPClient: Sendable {
     /// Reads the rest of a short response, so that its connection can be used again.
     private static func drain(_ response: HTTPClientResponse) async {
         _ = try? await response.body.collect(upTo: 64 << 10)
+    }
+}
+
+extension ResponseMetadata {
+    /// Creates the metadata of a response that refuses a token; `nil` for other responses.
+    fileprivate init?(refusal response: HTTPClientResponse) {
+        guard response.status == .unauthorized || response.status == .forbidden else { return nil }
+        self.init(
+            status: Int(response.status.code), challenges: response.headers["WWW-Authenticate"])
     }
 }
 

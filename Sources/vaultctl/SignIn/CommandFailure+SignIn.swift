@@ -22,6 +22,9 @@ extension CommandFailure {
             self.init(.notFound, reason, "\(signIn) signs in again")
         case .refreshFailed(let failure, let time):
             self.init(failure, trouble, retryAfter: time, signIn)
+        case .tokenRefused, .scopeInsufficient:
+            // Only an API refuses access tokens, and this program asks none.
+            self.init(.refused, error.description, "\(signIn) signs in again")
         case .sessionChanged:
             self.init(.conflict, "somebody signed in or out meanwhile", "ask again")
         case .notSaved(let reason):
@@ -87,7 +90,7 @@ extension CommandFailure {
             let time = retryAfter.map { " before \(Timestamp.text($0))" } ?? " yet"
             let reason: String
             if case .failed(let failure) = trouble, failure.kind == .throttled {
-                reason = "too many requests, says the provider (429), which"
+                reason = "the provider asks to come back later, and"
             } else {
                 reason = "the last attempt failed, and the provider"
             }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A clock that stands still until a test moves it, so that no time limit depends on how busy the machine is.
 /// Pauses of less than a second really pass.
-final class TestClock: Sendable {
+final class StandingClock: Sendable {
     private struct State {
         var now = Duration.zero
         var sleepers: [Int: (end: Duration, continuation: CheckedContinuation<Void, any Error>)] = [:]
