@@ -178,12 +178,14 @@ import FoundationEssentials
         #expect(provider.revoked.all.isEmpty)
     }
 
-    @Test func anotherUserIsTold() async throws {
+    /// Another user is noted only where both are known.
+    @Test(arguments: [("another-user", true), ("fake-user", false), (nil, false)] as [(String?, Bool)])
+    func anotherUserIsNoted(_ user: String?, _ isOther: Bool) async throws {
         try await begin("old")
         var provider = giving("new")
-        provider.user = AuthUser(identifier: "another-user")
+        provider.user = user.map { AuthUser(identifier: $0) }
         let outcome = await signIn(provider).run(ScriptedProvider.settings, within: .seconds(60))
-        guard case .signedIn(_, _, isOtherUser: true) = outcome else {
+        guard case .signedIn(_, _, isOther) = outcome else {
             Issue.record("\(outcome)")
             return
         }

@@ -19,7 +19,7 @@ struct ScriptedProvider: SessionProvider {
     }
     var revoking: @Sendable () async throws(Failure) -> Void = { () throws(Failure) in }
     var metadata = #"{"revocation_endpoint":"https://id.example.com/revoke"}"#
-    var user = AuthUser(identifier: "fake-user")
+    var user: AuthUser? = AuthUser(identifier: "fake-user")
     let authorized = Notes<String>()
     let refreshed = Notes<String>()
     let revoked = Notes<String>()
