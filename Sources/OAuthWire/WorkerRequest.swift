@@ -15,7 +15,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     }
 
     /// The version of these messages.
-    package static let currentVersion = 1
+    package static let currentVersion = 2
     /// The longest line in either direction, in bytes. Three tokens of the longest kind and the metadata fit
     /// into it.
     package static let longestLine = 1 << 20

@@ -61,9 +61,9 @@ import TokenVaultAuth
     /// A dishonest provider that leads the browser on to another one has a path that is not registered there
     /// (RFC 9700 section 4.4.2.2). A provider that must name itself needs no path of its own (RFC 9207).
     @Test(arguments: [
-        ("https://id.example", false, "/callback/id.example"),
-        ("https://id.example/", false, "/callback/id.example/"),
-        ("https://id.example:8443/realms/a", false, "/callback/id.example:8443/realms/a"),
+        ("https://id.example", false, "/issuer/id.example"),
+        ("https://id.example/", false, "/issuer/id.example"),
+        ("https://id.example:8443/realms/a", false, "/issuer/id.example:8443/realms/a"),
         ("https://id.example", true, "/callback"),
     ])
     func theUsualPathIsOneOfTheIssuer(_ issuer: String, _ isNamed: Bool, _ path: String) async throws {
@@ -103,6 +103,37 @@ import TokenVaultAuth
             )
             .status == 200)
         #expect(try await answer.code() == "right")
+    }
+
+    /// A port that is registered serves one sign-in after the other.
+    @Test func aPortIsFreeAgainAtOnce() async throws {
+        let provider = try metadata(Self.issuer)
+        var address = "http://localhost/in"
+        for _ in 0..<3 {
+            let redirect = try await LoopbackRedirect.listen(for: provider, at: address)
+            address = redirect.redirectURI
+            async let answer = redirect.answer(within: .seconds(3_600))
+            // The listener closes the connection first.
+            #expect(try await get("\(address)?code=right&state=\(try state(redirect))").status == 200)
+            #expect(try await answer.code() == "right")
+        }
+    }
+
+    /// The kernel lists a socket that was closed as one of root.
+    @Test func aClosedSocketIsOfNoUser() {
+        func entry(_ port: Int, _ remote: Int, _ state: Substring, _ user: Substring) -> LoopbackPeer.Entry {
+            LoopbackPeer.Entry(isIPv6: false, port: port, remotePort: remote, state: state, user: user)
+        }
+        let listener = entry(80, 0, "0A", "0")
+        for state in ["01", "02", "04", "05", "06", "07", "08"] as [Substring] {
+            #expect(
+                LoopbackPeer.isOfSameUser(
+                    9, as: 80, isIPv6: false, among: [listener, entry(9, 80, state, "0")]) == (state == "01"))
+        }
+        #expect(
+            !LoopbackPeer.isOfSameUser(9, as: 80, isIPv6: false, among: [listener, entry(9, 80, "01", "7")]))
+        #expect(
+            !LoopbackPeer.isOfSameUser(9, as: 80, isIPv6: true, among: [listener, entry(9, 80, "01", "0")]))
     }
 
     /// Another program at the other address of `localhost` could get the answer.
@@ -341,7 +372,8 @@ import TokenVaultAuth
         "http://127.0.0.1callback", "/callback", "http://127.0.0.1/a?b", "http://127.0.0.1/a#b",
         "http://127.0.0.1/a b", "http://127.0.0.1/\u{e4}", "https://127.0.0.1/callback",
         "http://127.0.0.2/callback", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://[::2]/",
-        "http://localhost.example/", "http://a@127.0.0.1/", "app:/callback",
+        "http://localhost.example/", "http://127.0.0.1/a/../b", "http://127.0.0.1/a/%2e%2E",
+        "http://127.0.0.1/%zz", "http://a@127.0.0.1/", "app:/callback",
     ])
     func addressesOfNoListenerAreRefused(_ address: String) async throws {
         let provider = try metadata(Self.issuer)

@@ -44,7 +44,8 @@ import TokenVault
             asked: ["access_type": "offline", "prompt": "consent", "scope": "openid email"]),
         // No metadata, no ID token, no expiry, scopes with commas (RFC 6749 section 3.3), and errors with status 200.
         Shape(
-            name: "github", metadataPath: nil, tokens: #","scope":"repo,gist","token_type":"bearer""#,
+            name: "github", metadataPath: nil, path: "/login/oauth",
+            tokens: #","scope":"repo,gist","token_type":"bearer""#,
             hasIDToken: false, postsSecret: true),
         // The issuer has the tenant in its path, and the browser returns to a path that is empty (RFC 8252 section 7.3).
         Shape(
@@ -130,8 +131,13 @@ import TokenVault
         let issuers =
             [
                 ("auth0", "fake.eu.auth0.com", "https://fake.eu.auth0.com/"), ("auth0", nil, nil),
-                ("azure", "contoso.com", "https://login.microsoftonline.com/contoso.com/v2.0"),
-                ("azure", nil, nil), ("azure", "a/../b", nil), ("azure", "", nil), ("okta", "a@b", nil),
+                ("azure", "contoso.com", nil),
+                (
+                    "azure", "9188040D-6C67-4C5B-B112-36A304B66DAD",
+                    "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0"
+                ), ("azure", nil, nil), ("azure", "a/../b", nil), ("azure", "", nil), ("okta", "a@b", nil),
+                ("okta", "Fake.Okta.com", "https://fake.okta.com"), ("okta", "999", nil), ("okta", ".", nil),
+                ("okta", "id..example", nil),
                 ("okta", "a.example:8443", nil), ("gitlab", nil, "https://gitlab.com"),
                 ("gitlab", "gitlab.example.com", "https://gitlab.example.com"), ("google", "a", nil),
                 ("google", nil, "https://accounts.google.com"), ("okta", "a?b", nil), ("okta", "a#b", nil),

@@ -42,7 +42,9 @@ package struct SignInSettings: Sendable, Equatable {
     /// client sets itself.
     package static func isParameter(_ name: String) -> Bool {
         (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { (0x21...0x7e).contains($0) }
-            && !reservedParameters.contains(name)
+            && !reservedParameters.contains(
+                // Some servers ignore the case of a name, or read these characters as underscores.
+                String(name.lowercased().map { ". [".contains($0) ? "_" : $0 }))
     }
 
     /// Whether `text` can be one of ``resources``: an absolute URI without a fragment (RFC 8707 section 2).
@@ -64,7 +66,8 @@ package struct SignInSettings: Sendable, Equatable {
 
 /// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
 package struct Profile: Codable, Sendable, Equatable {
-    package static let currentVersion = 1
+    /// The version that has all of these members.
+    package static let currentVersion = 2
 
     package var version = Profile.currentVersion
     /// The provider's issuer identifier, an address.
@@ -76,9 +79,11 @@ package struct Profile: Codable, Sendable, Equatable {
     package var clientSecret: String?
     package var scopes: [String]
     package var redirectPort: Int
-    /// The address that the browser returns to, without a port; absent in profiles of versions that knew only
-    /// one.
+    /// The address that the browser returns to, without a port; absent for the usual one.
     package var redirectAddress: String?
+    /// Whether the usual address is the one of the issuer; absent in profiles of the first version, which knew
+    /// only one address.
+    package var hasIssuerPath: Bool?
     /// The addresses of a provider without metadata, absent for others.
     package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to; absent for none.
@@ -102,12 +107,9 @@ package struct Profile: Codable, Sendable, Equatable {
         self.authentication = authentication
         clientSecret = settings.clientSecret
         scopes = settings.scopes
-        let redirect =
-            settings.redirect
-            ?? .usual(
-                for: issuer, isNamedInAnswers: Self.metadata(metadata)?.namesIssuerInAnswers ?? false)
-        redirectPort = redirect.port == 0 ? settings.redirectPort : redirect.port
-        redirectAddress = redirect.text(at: nil)
+        redirectPort = settings.redirect.map(\.port) ?? settings.redirectPort
+        redirectAddress = settings.redirect?.text(at: nil)
+        hasIssuerPath = true
         endpoints = settings.endpoints
         allowedOrigins = settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins
         parameters = settings.parameters.isEmpty ? nil : settings.parameters
@@ -122,8 +124,10 @@ package struct Profile: Codable, Sendable, Equatable {
     /// Whether the provider accepts revocations.
     package var offersRevocation: Bool { Self.metadata(metadata)?.revocationEndpoint != nil }
 
-    /// The address that the browser returns to.
-    package var redirect: RedirectAddress {
+    /// The address that the browser returns to; `nil` for the usual one of the issuer. It is not stored,
+    /// because it depends on what the provider's metadata says at the time.
+    package var redirect: RedirectAddress? {
+        guard redirectAddress != nil || hasIssuerPath == nil else { return nil }
         var redirect = redirectAddress.flatMap { RedirectAddress($0) } ?? .former
         redirect.port = redirectPort
         return redirect
@@ -136,11 +140,7 @@ package struct Profile: Codable, Sendable, Equatable {
     /// The parts of the provider's metadata that a program without the OAuth code needs.
     private struct Metadata: Decodable {
         let revocationEndpoint: String?
-        let namesIssuerInAnswers: Bool?
-        private enum CodingKeys: String, CodingKey {
-            case revocationEndpoint = "revocation_endpoint"
-            case namesIssuerInAnswers = "authorization_response_iss_parameter_supported"
-        }
+        private enum CodingKeys: String, CodingKey { case revocationEndpoint = "revocation_endpoint" }
     }
 }
 
@@ -160,7 +160,7 @@ package struct StoredProfile: Sendable {
 
     init(_ item: TokenItem) {
         let profile = try? item.secret.decode(Profile.self)
-        content = profile?.version == Profile.currentVersion ? profile : nil
+        content = profile.flatMap { (1...Profile.currentVersion).contains($0.version) ? $0 : nil }
         secret = item.secret
         policy = item.metadata.isPolicyFromLimitedSession ? nil : item.metadata.policy
         generation = item.metadata.generation

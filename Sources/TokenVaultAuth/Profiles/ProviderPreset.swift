@@ -4,7 +4,7 @@ package struct ProviderPreset: Sendable {
     package enum Tenant: Sendable, Equatable {
         /// The provider has one address for all.
         case none
-        /// The number or name of an organization.
+        /// The number of an organization, a UUID. The provider's metadata has it in small letters.
         case organization
         /// The host name of the user's own instance; the default one, if there is one.
         case host(default: String?)
@@ -21,6 +21,8 @@ package struct ProviderPreset: Sendable {
     package var scopes: [String] = []
     /// The provider's own parameters, besides those of the user.
     package var parameters: [String: String] = [:]
+    /// The provider's other origins that the user, or a request for a device, is sent to.
+    package var allowedOrigins: [String] = []
     /// The address that the browser returns to; `nil` for the usual one.
     package var redirect: RedirectAddress?
 
@@ -39,13 +41,17 @@ package struct ProviderPreset: Sendable {
         case (_, let given?): name = given
         case (.host(let usual?), nil): name = usual
         }
+        let issuer = issuer.replacing("{tenant}", with: name.lowercased())
         let isName =
-            (1...253).contains(name.utf8.count)
-            && name.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
-                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-            }
-        return isName ? issuer.replacing("{tenant}", with: name) : nil
+            self.tenant == .organization
+            ? Self.isUUID(name) : RequestOrigin(address: "https://\(name)/") != nil
+        return isName && !name.contains(":") && !name.contains("/") && !name.contains("?") ? issuer : nil
+    }
+
+    private static func isUUID(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.utf8.count) == [8, 4, 4, 4, 12]
+            && parts.joined().allSatisfy { $0.isASCII && $0.isHexDigit }
     }
 
     /// Auth0. An access token is a signed one only with an `audience`; the issuer has a slash at its end.
@@ -57,15 +63,19 @@ package struct ProviderPreset: Sendable {
     /// not the path.
     private static let azure = ProviderPreset(
         name: "azure", issuer: "https://login.microsoftonline.com/{tenant}/v2.0", tenant: .organization,
-        scopes: ["openid", "offline_access"], redirect: RedirectAddress("http://localhost"))
+        scopes: ["openid", "offline_access"],
+        allowedOrigins: [
+            "https://microsoft.com", "https://www.microsoft.com", "https://login.microsoft.com",
+        ],
+        redirect: RedirectAddress("http://localhost"))
 
-    /// GitHub's OAuth apps, without metadata and ID tokens.
+    /// GitHub's OAuth apps, without ID tokens. This is the issuer that GitHub's answers name.
     private static let github: ProviderPreset = {
         var endpoints = ProviderEndpoints(token: "https://github.com/login/oauth/access_token")
         endpoints.authorization = "https://github.com/login/oauth/authorize"
         endpoints.deviceAuthorization = "https://github.com/login/device/code"
         endpoints.authenticationMethods = ["client_secret_post", "none"]
-        return ProviderPreset(name: "github", issuer: "https://github.com", endpoints: endpoints)
+        return ProviderPreset(name: "github", issuer: "https://github.com/login/oauth", endpoints: endpoints)
     }()
 
     private static let gitlab = ProviderPreset(
@@ -74,7 +84,8 @@ package struct ProviderPreset: Sendable {
     /// Google, which knows no `offline_access`, and gives a refresh token only with the consent page.
     private static let google = ProviderPreset(
         name: "google", issuer: "https://accounts.google.com", scopes: ["openid", "email"],
-        parameters: ["access_type": "offline", "prompt": "consent"])
+        parameters: ["access_type": "offline", "prompt": "consent"],
+        allowedOrigins: ["https://oauth2.googleapis.com", "https://www.google.com"])
 
     private static let okta = ProviderPreset(
         name: "okta", issuer: "https://{tenant}", tenant: .host(default: nil),

@@ -30,6 +30,7 @@ package struct RedirectAddress: Sendable, Equatable {
         default: return nil
         }
         self.host = host
+        guard Self.isPath(path) else { return nil }
     }
 
     private init(path: String, port: Int) {
@@ -38,8 +39,35 @@ package struct RedirectAddress: Sendable, Equatable {
         self.port = port
     }
 
+    /// Whether `path` is one that no client changes: no dot segments (RFC 3986 section 6.2.2.3), and only
+    /// characters of a path.
+    package static func isPath(_ path: String) -> Bool {
+        var rest = path.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                for _ in 0..<2 {
+                    guard let digit = rest.popFirst(), Character(Unicode.Scalar(digit)).isHexDigit else {
+                        return false
+                    }
+                }
+            default:
+                guard isOfPath(byte) else { return false }
+            }
+        }
+        let segments = path.lowercased().replacing("%2e", with: ".").split(separator: "/")
+        return !segments.contains(".") && !segments.contains("..")
+    }
+
+    private static func isOfPath(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
+            || "-._~!$&'()*+,;=:@/".utf8.contains(byte)
+    }
+
     /// Returns the address for a provider that no other one is registered at: `/callback` where every answer
-    /// has to name the provider (RFC 9207), otherwise `/callback/` and the issuer without its scheme.
+    /// has to name the provider (RFC 9207), otherwise `/issuer/` and the issuer without its scheme and without
+    /// a slash at its end. One is not below the other, because some providers accept every path below the
+    /// registered one.
     ///
     /// A dishonest provider can lead the browser on to an honest one, to get the honest one's code. With a
     /// path per issuer, the honest provider refuses that request: the path is not registered there (RFC 9700
@@ -47,9 +75,11 @@ package struct RedirectAddress: Sendable, Equatable {
     package static func usual(
         for issuer: String, isNamedInAnswers: Bool, port: Int = 0
     ) -> RedirectAddress {
+        guard !isNamedInAnswers else { return RedirectAddress(path: "/callback", port: port) }
         let name = issuer.split(separator: "://", maxSplits: 1).last ?? ""
-        let path = "/callback" + (isNamedInAnswers ? "" : "/\(name)")
-        return RedirectAddress(path: path, port: port)
+        let path = (name.hasSuffix("/") ? name.dropLast() : name).replacing("[", with: "%5B")
+            .replacing("]", with: "%5D")
+        return RedirectAddress(path: "/issuer/\(path)", port: port)
     }
 
     /// The address of profiles that were stored before there was a choice.

@@ -12,12 +12,21 @@ enum LoopbackPeer {
         guard let port = channel.remoteAddress?.port, let local = channel.localAddress,
             let listener = local.port
         else { return false }
-        let isIPv6 = local.protocol == .inet6
-        let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) }.filter {
-            $0.isIPv6 == isIPv6
-        }
+        return isOfSameUser(
+            port, as: listener, isIPv6: local.protocol == .inet6,
+            among: ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) })
+    }
+
+    /// Whether the socket at `port` that is connected to `listener` belongs to the listener's user. The kernel
+    /// lists a socket that its program has closed as one of root, so only open ones count.
+    static func isOfSameUser(
+        _ port: Int, as listener: Int, isIPv6: Bool, among sockets: [Entry]
+    ) -> Bool {
+        let sockets = sockets.filter { $0.isIPv6 == isIPv6 }
         let own = sockets.first { $0.state == listening && $0.port == listener }
-        let others = sockets.filter { $0.state != listening && $0.port == port && $0.remotePort == listener }
+        let others = sockets.filter {
+            $0.state == established && $0.port == port && $0.remotePort == listener
+        }
         return own != nil && !others.isEmpty && others.allSatisfy { $0.user == own?.user }
     }
 
@@ -31,6 +40,7 @@ enum LoopbackPeer {
         let user: Substring
     }
 
+    private static let established: Substring = "01"
     private static let listening: Substring = "0A"
     // 127.0.0.1 as the kernel prints it, the same address of a socket of IPv6, and ::1.
     private static let loopback: [Substring: Bool] = [

@@ -42,7 +42,7 @@ public final class LoopbackRedirect: Sendable {
     /// providers have to accept (RFC 8252 section 7.3).
     ///
     /// `nil` stands for `http://127.0.0.1/callback` if every answer has to name the provider (RFC 9207).
-    /// Otherwise it stands for `http://127.0.0.1/callback/` and the issuer without its scheme, so that no
+    /// Otherwise it stands for `http://127.0.0.1/issuer/` and the issuer without its scheme, so that no
     /// provider can get the code of another one (RFC 9700 section 4.4.2.2). Throws `invalid`, `cannotListen`.
     public static func listen(
         for provider: ProviderMetadata, at redirectURI: String? = nil
@@ -85,6 +85,8 @@ public final class LoopbackRedirect: Sendable {
         do {
             return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.backlog, value: 16)
+                // A fixed port is free again at once, although closed connections to it still wait.
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations

@@ -28,7 +28,8 @@ extension ProviderMetadata {
         issuer: String, at places: [WellKnown] = WellKnown.allCases, allowing origins: [String] = [],
         transport: OAuthTransport
     ) async throws(OAuthError) -> ProviderMetadata {
-        guard let home = WebAddress.secure(issuer), home.query == nil else { throw .invalid("the issuer") }
+        guard let home = WebAddress.secure(issuer), home.query == nil, RedirectAddress.isPath(home.path)
+        else { throw .invalid("the issuer") }
         let allowed = origins.compactMap { RequestOrigin(address: $0) }
         guard allowed.count == origins.count else { throw .invalid("an allowed origin") }
         var firstProblem: OAuthError?

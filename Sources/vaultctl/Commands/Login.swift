@@ -15,7 +15,7 @@ struct Login: VaultCommand {
             before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
             At the provider, register a public (native) client for the authorization code with PKCE; for --device one that \
-            may use the device grant. Its redirect URI is http://127.0.0.1/callback/ID.EXAMPLE.COM, which is the issuer without \
+            may use the device grant. Its redirect URI is http://127.0.0.1/issuer/ID.EXAMPLE.COM, which has the issuer without \
             https://, on any port. It is http://127.0.0.1/callback where the provider names itself in its answers (RFC 9207). For \
             another address on this machine, give --redirect-uri.
 
@@ -89,7 +89,8 @@ struct Login: VaultCommand {
         let limit = min(wait + .seconds(1), console.deadline?.remaining ?? wait + .seconds(1))
         let conversation = SignInConversation(
             console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
-            limit: WorkerRequest.seconds(within: limit))
+            limit: WorkerRequest.seconds(within: limit),
+            knownOrigins: [settings.issuer] + settings.allowedOrigins)
         let queue = ForegroundQueue<SignInConversation>()
         let signals = SignalGuard { queue.cancel() }
         let worker = WorkerProvider(program: .success(program), signals: signals) { reply in
@@ -135,6 +136,8 @@ struct Login: VaultCommand {
             throw .usage(
                 "the first sign-in needs --issuer or --provider, and --client-id", "give both")
         }
+        // What is of the provider is kept for another client as well.
+        let sameProvider = known.flatMap { $0.issuer == issuer ? $0 : nil }
         // Nothing of another client or provider is kept, in particular not its secret.
         let known = known.flatMap {
             $0.source == TokenSource(issuer: issuer, clientID: clientID) ? $0 : nil
@@ -149,12 +152,12 @@ struct Login: VaultCommand {
         settings.redirectPort =
             choice.port ?? (choice.redirect == nil ? known?.redirectPort : nil) ?? 0
         if let port = choice.port { settings.redirect?.port = port }
-        settings.endpoints = provider.endpoints ?? known?.endpoints
+        settings.endpoints = provider.endpoints ?? (provider.isWhole ? nil : sameProvider?.endpoints)
         settings.allowedOrigins =
-            provider.allowedOrigins.isEmpty ? known?.allowedOrigins ?? [] : provider.allowedOrigins
-        settings.parameters = choice.parameters.isEmpty ? known?.parameters ?? [:] : choice.parameters
-        if let preset { settings.parameters.merge(preset.parameters) { own, _ in own } }
-        settings.resources = choice.resources.isEmpty ? known?.resources ?? [] : choice.resources
+            provider.allowedOrigins ?? preset?.allowedOrigins ?? sameProvider?.allowedOrigins ?? []
+        settings.parameters = (preset?.parameters ?? [:]).merging(known?.parameters ?? [:]) { $1 }
+            .merging(choice.parameters) { $1 }.filter { !$0.value.isEmpty }
+        settings.resources = choice.resources ?? known?.resources ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return settings

@@ -44,7 +44,8 @@ struct ProviderChoice {
     private(set) var issuer: String?
     private(set) var clientID: String?
     private(set) var endpoints: ProviderEndpoints?
-    private(set) var allowedOrigins: [String]
+    /// `nil` unless given.
+    private(set) var allowedOrigins: [String]?
 
     /// Whether the options name both provider and client.
     var isWhole: Bool { issuer != nil && clientID != nil }
@@ -61,9 +62,8 @@ struct ProviderChoice {
         }
         clientID = options.clientID
         issuer = options.issuer
-        allowedOrigins = options.allowOrigin
+        allowedOrigins = options.allowOrigin.isEmpty ? nil : options.allowOrigin.filter { !$0.isEmpty }
         endpoints = try Self.endpoints(options)
-        if let issuer { try Self.check(issuer: issuer) }
         if let name = options.provider {
             guard options.issuer == nil else {
                 throw .usage(
@@ -76,7 +76,8 @@ struct ProviderChoice {
         } else if options.tenant != nil {
             throw .usage("--tenant is of a known provider", "give --provider as well, or leave it out")
         }
-        for text in allowedOrigins {
+        if let issuer { try Self.check(issuer: issuer) }
+        for text in allowedOrigins ?? [] {
             guard let origin = RequestOrigin(address: text), origin.keepsSecrets, origin.text == text else {
                 throw .usage("--allow-origin is no origin", "give it as in https://login.example.com")
             }
@@ -99,7 +100,9 @@ struct ProviderChoice {
         switch preset.tenant {
         case .none: throw .usage("this --provider has no tenants", "leave --tenant out")
         case .organization:
-            throw .usage("--tenant has to name the organization", "give its number, or its domain")
+            throw .usage(
+                "--tenant has to name the organization",
+                "give its number, as in 01234567-89ab-cdef-0123-456789abcdef")
         case .host: throw .usage("--tenant has to be the provider's host", "give it as in id.example.com")
         }
     }
@@ -132,7 +135,11 @@ struct ProviderChoice {
         guard issuer.contains("://") else {
             throw .usage("--issuer has no https:// at its beginning", "give the whole address")
         }
-        guard let origin = RequestOrigin(address: issuer), !issuer.contains("?") else {
+        let path = issuer.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3).joined(
+            separator: "/")
+        guard let origin = RequestOrigin(address: issuer), !issuer.contains("?"), issuer.utf8.count <= 2_048,
+            RedirectAddress.isPath(path)
+        else {
             throw .usage(
                 "--issuer is no address of a provider",
                 "give it as in https://id.example.com, without a query")

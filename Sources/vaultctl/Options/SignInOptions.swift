@@ -36,8 +36,10 @@ struct SignInOptions: ParsableArguments {
 /// What the provider is asked for, as the options say it.
 struct SignInChoice {
     let scopes: [String]
+    /// By name; an empty value takes back one of the profile or of the provider's preset.
     private(set) var parameters: [String: String] = [:]
-    let resources: [String]
+    /// `nil` unless given.
+    let resources: [String]?
     let redirect: RedirectAddress?
     let port: Int?
 
@@ -51,10 +53,11 @@ struct SignInChoice {
                 "--scope has more than one scope", "give each its own, as in --scope openid --scope read")
         }
         scopes = options.scope
-        guard options.resource.allSatisfy(SignInSettings.isResource) else {
+        let resources = options.resource.filter { !$0.isEmpty }
+        guard resources.allSatisfy(SignInSettings.isResource) else {
             throw .usage("--resource is no address", "give it as in https://api.example.com/")
         }
-        resources = options.resource
+        self.resources = options.resource.isEmpty ? nil : resources
         port = try options.redirectPort.map { (text) throws(CommandFailure) in
             try Settings.number(text, named: "--redirect-port", 0...65_535)
         }

@@ -283,8 +283,8 @@ extension CommandFailure {
         case .foreignEndpoint:
             let origin = failure.detail.map(Self.printable) ?? "another address"
             self.init(
-                .refused, "the provider sends you to \(origin), which is not the issuer's address",
-                "if you know that you sign in there, add --allow-origin \(origin)")
+                .refused, "the provider's metadata names \(origin), which is not the issuer's address",
+                "if you know that it is the provider's, add --allow-origin \(origin)")
         case .invalidMetadata:
             self.init(
                 .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
@@ -305,7 +305,8 @@ extension CommandFailure {
         case .cannotListen:
             self.init(
                 .unavailable, "the port that the browser is to come back to could not be listened on",
-                "give another --redirect-port, 0 for any that is free, or sign in with --device")
+                "end the program that uses it, give another --redirect-port, 0 for any that is free, or sign in with --device"
+            )
         case .invalidIDToken:
             self.init(.refused, "the provider's ID token is not accepted (\(detail))", "sign in again")
         case .noIDToken:

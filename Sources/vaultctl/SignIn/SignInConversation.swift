@@ -14,14 +14,17 @@ final class SignInConversation {
     let opensBrowser: Bool
     /// The longest wait for the user, in seconds.
     let limit: Double
+    /// Addresses at the origins where the user is expected to sign in.
+    let knownOrigins: [String]
     /// The options to check when the page shows a mistake; `nil` before anything was shown.
     private(set) var options: String?
 
-    init(console: Console, profile: String?, opensBrowser: Bool, limit: Double) {
+    init(console: Console, profile: String?, opensBrowser: Bool, limit: Double, knownOrigins: [String]) {
         self.console = console
         self.profile = profile
         self.opensBrowser = opensBrowser
         self.limit = limit
+        self.knownOrigins = knownOrigins
     }
 
     /// Shows `reply`. Returns the failure to show it.
@@ -82,6 +85,12 @@ final class SignInConversation {
         if let address = prompt.completeAddress {
             try check(address)
             console.note("or open \(address)")
+        }
+        let origin = RequestOrigin(address: prompt.address)
+        if !knownOrigins.contains(where: { RequestOrigin(address: $0) == origin }), let origin {
+            console.note(
+                "that is at \(origin.text), which is not the issuer's address: go on only if you know it to be the provider's"
+            )
         }
         // A device sign-in does not return to this machine, so no port can be wrong.
         wait(checking: "--client-id and --scope")

@@ -24,13 +24,22 @@ import Testing
         for request in asked { #expect(request.contains(#""resources":["https:\/\/api.example.com\/"]"#)) }
         // A renewal has no page that a parameter would be for.
         #expect(!asked[2].contains("audience"))
+        // One parameter is replaced, and an empty value takes back.
+        for change in [["--parameter", "prompt=none"], ["--audience", ""], ["--resource", ""]] {
+            #expect(try home.start(["login", "work", "--no-browser"] + change).end().status == 0)
+        }
+        let changed = home.asked("browser").suffix(3)
+        #expect(changed.map { $0.contains(#""prompt":"none""#) } == [true, true, true])
+        #expect(changed.map { $0.contains("my api") } == [true, false, false])
+        #expect(changed.map { $0.contains("api.example.com") } == [true, true, false])
         #expect(try home.run("login", "work", "--client-id", "other", "--no-browser").status == 0)
         #expect(home.asked("browser").last?.contains("api") == false)
     }
 
     @Test(arguments: [
         (["--parameter", "prompt"], "NAME=VALUE"), (["--parameter", "scope=read"], "--scope or --resource"),
-        (["--parameter", "=a"], "cannot be given"), (["--parameter", "a=1", "--parameter", "a=2"], "once"),
+        (["--parameter", "=a"], "cannot be given"), (["--parameter", "Client_Id=a"], "cannot be given"),
+        (["--parameter", "a=1", "--parameter", "a=2"], "once"),
         (["--parameter", "audience=1", "--audience", "2"], "once"), (["--resource", "api"], "https://"),
     ])
     func mistakesComeBeforeTheSignIn(_ arguments: [String], _ reason: String) throws {
