@@ -39,10 +39,16 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String]?
+    /// The other clients that an ID token may also be for.
+    package var trustedAudiences: [String]?
     /// The provider's own parameters of a sign-in.
     package var parameters: [String: String]?
     /// The services that the tokens are for (RFC 8707).
     package var resources: [String]?
+    /// The way to the provider; `nil` for the direct one.
+    package var network: NetworkSettings?
+    /// The file of certificates that are trusted besides the system's.
+    package var certificateFile: String?
     /// The worker's time limit in seconds, including a wait for the user.
     package var seconds: Double
     /// The tokens to send.
@@ -71,8 +77,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         scopes = settings.scopes
         redirectPort = settings.redirectPort
         redirectAddress = settings.redirect?.text
+        certificateFile = settings.certificateFile
         endpoints = settings.endpoints
         allowedOrigins = settings.allowedOrigins
+        trustedAudiences = settings.trustedAudiences
         parameters = settings.parameters
         resources = settings.resources
     }
@@ -86,6 +94,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         authentication = profile.authentication
         clientSecret = profile.clientSecret
         resources = profile.resources
+        trustedAudiences = profile.trustedAudiences
+        certificateFile = profile.certificateFile
     }
 
     /// The settings of a sign-in.
@@ -95,8 +105,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         settings.scopes = scopes
         settings.redirectPort = redirectPort
         settings.redirect = redirectAddress.flatMap { RedirectAddress($0) }
+        settings.certificateFile = certificateFile
         settings.endpoints = endpoints
         settings.allowedOrigins = allowedOrigins ?? []
+        settings.trustedAudiences = trustedAudiences ?? []
         settings.parameters = parameters ?? [:]
         settings.resources = resources ?? []
         settings.isDevice = operation == .device

@@ -16,7 +16,9 @@ struct WorkerJob {
 
     /// Processes the request and returns the reply.
     func reply() async -> WorkerReply {
-        let provider = OAuthSessionProvider { WorkerProgram.say(WorkerReply($0)) }
+        let provider = OAuthSessionProvider(request.network ?? NetworkSettings()) {
+            WorkerProgram.say(WorkerReply($0))
+        }
         do throws(OAuthError) {
             switch request.operation {
             case .browser, .device:

@@ -29,12 +29,16 @@ import VaultAgent
     /// What this process, which the agent runs in, has open of the vault and its state.
     private var openFiles: [String] {
         let descriptors = (try? PosixDirectory("/proc/self/fd").names()) ?? []
+        // Other tests have many files open, and this is asked again and again.
+        let places = [home.vault.removingLastComponent(), home.state].map(\.string)
+        var buffer = [UInt8](repeating: 0, count: 4_096)
         return descriptors.compactMap { name in
-            var buffer = [CChar](repeating: 0, count: 4_096)
-            let count = readlink("/proc/self/fd/" + name, &buffer, buffer.count)
-            let bytes = buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
-            let path = String(decoding: bytes, as: UTF8.self)
-            let places = [home.vault.removingLastComponent(), home.state].map(\.string)
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                bytes.withMemoryRebound(to: CChar.self) { letters in
+                    letters.baseAddress.map { readlink("/proc/self/fd/" + name, $0, letters.count) } ?? 0
+                }
+            }
+            let path = String(decoding: buffer[..<max(count, 0)], as: UTF8.self)
             return places.contains { path.hasPrefix($0) } ? path : nil
         }
     }

@@ -167,7 +167,7 @@ import TokenVault
         (401, #"Bearer error="invalid_token", error_description="not error=insufficient_scope""#, false),
         (401, #"Basic realm="error=insufficient_scope""#, false), (401, "", false),
     ])
-    func aMissingScopeIsToldAndNotRefreshed(_ status: Int, _ challenge: String, _ isOfScope: Bool)
+    func aMissingScopeIsReportedWithoutRefresh(_ status: Int, _ challenge: String, _ isOfScope: Bool)
         async throws
     {
         let told = Notes<TokenError>()

@@ -33,8 +33,8 @@ import TokenVault
         #expect(profile.parameters == nil && profile.endpoints == nil)
     }
 
-    /// An older program would leave out what it does not know of, and sign in without it.
-    @Test func anOlderProgramDoesNotTakeANewProfile() throws {
+    /// An older program would ignore new members, so the version is higher.
+    @Test func theProfileVersionIsTwo() throws {
         #expect(ScriptedProvider.profile().version == 2)
     }
 }

@@ -66,7 +66,7 @@ import TokenVaultAuth
         #expect(server.asked.map(\.path) == ["/x"])
     }
 
-    /// An API that refuses each token, or wants another scope, gets no token for each request.
+    /// An API that rejects every token, or needs another scope, does not cause a refresh for each request.
     @Test(arguments: ["", #"Bearer error="insufficient_scope""#])
     func anAPIThatRefusesEachTokenCausesOneRefresh(_ challenge: String) async throws {
         let server = try await ScriptedServer(

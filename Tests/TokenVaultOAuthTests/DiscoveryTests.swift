@@ -124,10 +124,10 @@ import TokenVaultAuth
                 == .invalidMetadata("the key set's address"))
     }
 
-    /// A provider that names another one's page would collect what that one gives (RFC 9700 section 4.4). Each
-    /// way to sign in, and a document that allows itself what it likes.
+    /// A provider could name another provider's page to obtain its codes (RFC 9700 section 4.4). Covers each
+    /// endpoint, and a fetched document that lists its own allowed origins.
     @Test(arguments: ["authorization_endpoint", "device_authorization_endpoint"])
-    func aUserIsSentToNoOtherOriginUnlessItIsAllowed(_ member: String) async throws {
+    func foreignEndpointsAreRejectedUnlessAllowed(_ member: String) async throws {
         let server = try await server(
             #","\#(member)":"https://honest.example/sign-in","tokenvault_allowed_origins":["https://honest.example"]"#
         )

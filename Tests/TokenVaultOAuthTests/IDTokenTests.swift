@@ -138,6 +138,68 @@ final class KeyProvider: Sendable {
         #expect(await provider.problem(named) == nil)
     }
 
+    @Test func aTrustedClientMayBeTheParty() async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key]) { $0.trustedAudiences = ["friend"] }
+        #expect(await provider.problem(try key.sign(provider.claims(["azp": "\"friend\""]))) == nil)
+        #expect(
+            await provider.problem(try key.sign(provider.claims(["azp": "\"other\""]))) == .authorizedParty)
+    }
+
+    /// A claim that the client does not need does not end a sign-in.
+    @Test(arguments: [
+        "azp", "nbf", "auth_time", "at_hash", "email", "email_verified", "name", "preferred_username",
+    ])
+    func anOptionalClaimThatCannotBeReadCountsAsAbsent(_ name: String) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        for value in [#"{"a":1}"#, "[]", "null"] {
+            let claims = try await provider.validator.validate(
+                try key.sign(provider.claims([name: value])),
+                expecting: IDTokenExpectation(nonce: "fake-nonce", accessToken: "fake"))
+            #expect(claims.email == nil && claims.name == nil && claims.isEmailVerified == nil)
+        }
+        // It is not absent where it is asked for.
+        let token = try key.sign(provider.claims(["nonce": "7"]))
+        #expect(await provider.problem(token) == .nonce)
+    }
+
+    /// A client's own secret signs, if the provider offers it and the secret is long enough.
+    @Test(
+        arguments: [
+            (["RS256", "HS256"], 32, true), (["RS256", "HS256"], 31, false), (["RS256"], 32, false),
+            (nil, 32, false),
+        ] as [([String]?, Int, Bool)])
+    func aClientsSecretSignsWhereItIsOffered(_ algorithms: [String]?, _ length: Int, _ isTaken: Bool)
+        async throws
+    {
+        let rsa = try #require(SigningKey.make("RS256"))
+        let secret = String(repeating: "s", count: length)
+        let provider = try await KeyProvider([rsa], algorithms: algorithms) {
+            $0.clientSecret = Secret(utf8: secret)
+        }
+        let shared = SigningKey(algorithm: "HS256", kind: .shared(Array(secret.utf8)))
+        #expect(await provider.problem(try shared.sign(provider.claims())) == (isTaken ? nil : .algorithm))
+        #expect(await provider.problem(try rsa.sign(provider.claims())) == nil)
+        guard isTaken else { return }
+        let other = SigningKey(algorithm: "HS256", kind: .shared(Array("x\(secret)".utf8)))
+        #expect(await provider.problem(try other.sign(provider.claims())) == .signature)
+        // Neither a public key nor what the secret signed under another name.
+        for forged in [
+            Array(rsa.jwk.utf8), Array(try #require(SigningKey.rsaKey).publicKey.pemRepresentation.utf8),
+        ] {
+            let token = try SigningKey(algorithm: "HS256", kind: .shared(forged)).sign(provider.claims())
+            #expect(await provider.problem(token) == .signature)
+        }
+        let named = SigningKey(algorithm: "RS256", kind: .shared(Array(secret.utf8)))
+        #expect(await provider.problem(try named.sign(provider.claims())) == .signature)
+        let hash = Base64.urlText(Array(SHA256.hash(data: Data("fake".utf8)).prefix(16)))
+        let bound = try shared.sign(provider.claims(["at_hash": "\"\(hash)\""]))
+        #expect(
+            await provider.problem(bound, IDTokenExpectation(nonce: "fake-nonce", accessToken: "other"))
+                == .accessTokenHash)
+    }
+
     @Test func timesAreThoseOfTheServersClock() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([key])

@@ -116,14 +116,25 @@ import TokenVaultAuth
         #expect(await provider.problem(try broken.sign(provider.claims())) == .signature)
     }
 
-    @Test func aTokenThatNamesNoKeyNeedsTheOnlyOne() async throws {
+    /// Each key is tried, and after them those of a new fetch.
+    @Test func aTokenThatNamesNoKeyIsCheckedByEach() async throws {
         let key = try #require(SigningKey.make("ES256", id: nil))
         let other = try #require(SigningKey.make("ES256", id: "other"))
         let rsa = try #require(SigningKey.make("RS256", id: "rsa"))
-        let provider = try await KeyProvider([key, rsa])
-        #expect(await provider.problem(try key.sign(provider.claims())) == nil)
-        let ambiguous = try await KeyProvider([key, other])
-        #expect(await ambiguous.problem(try key.sign(ambiguous.claims())) == .unknownKey)
+        let provider = try await KeyProvider([other, rsa, key])
+        let token = try key.sign(provider.claims())
+        #expect(await provider.problem(token) == nil)
+        provider.publish([other.jwk, rsa.jwk])
+        provider.clock.advance(3_600)
+        let forged = try key.sign(provider.claims())
+        #expect(await provider.problem(forged) == .signature)
+        let fetches = provider.fetches
+        for _ in 0..<10 { #expect(await provider.problem(forged) == .signature) }
+        #expect(provider.fetches == fetches)
+        provider.publish([other.jwk, key.jwk])
+        provider.clock.advance(60)
+        #expect(await provider.problem(forged) == nil)
+        #expect(provider.fetches == fetches + 1)
     }
 
     @Test func twoKeysOfOneNameAreNone() async throws {

@@ -34,7 +34,7 @@ import TokenVaultAuth
             parameters: parameters, transport: OAuthTransport(), sleep: { _ in })
     }
 
-    @Test func eachRequestHasItsOwn() async throws {
+    @Test func eachRequestHasItsParameters() async throws {
         let server = try await ScriptedServer { asked in
             asked.path == "/device" ? .json(Self.codes) : .json(tokenAnswer)
         }
@@ -59,7 +59,7 @@ import TokenVaultAuth
         #expect(server.asked.map(\.path) == ["/token", "/device", "/token", "/token", "/token", "/revoke"])
     }
 
-    @Test func whatTheClientSetsItselfIsNoParameter() throws {
+    @Test func reservedParametersAreRejected() throws {
         for name in ["client_id", "code_verifier", "refresh_token", "scope", "resource", "", "a b", "\u{e4}"]
         {
             var parameters = RequestParameters()

@@ -74,7 +74,7 @@ import TokenVault
             asked: ["scope": "openid offline_access"]),
     ]
 
-    @Test func eachPresetHasItsShape() {
+    @Test func eachPresetIsTested() {
         #expect(Set(Self.shapes.map(\.name)) == Set(ProviderPreset.all.map(\.name)))
     }
 
@@ -111,7 +111,7 @@ import TokenVault
     }
 
     /// GitHub answers each error with status 200 (RFC 6749 section 5.2 has 400).
-    @Test func anErrorOfGitHubIsThatError() async throws {
+    @Test func gitHubErrorsWithStatus200AreErrors() async throws {
         let server = try await ScriptedServer { asked in
             asked.path.hasSuffix("/code")
                 ? .json(#"{"error":"device_flow_disabled","error_description":"x"}"#) : .json("{}")
@@ -127,7 +127,7 @@ import TokenVault
     }
 
     /// A tenant is a name, and nothing that leads to another host.
-    @Test func onlyATenantThatIsANameMakesAnIssuer() throws {
+    @Test func invalidTenantsAreRejected() throws {
         let issuers =
             [
                 ("auth0", "fake.eu.auth0.com", "https://fake.eu.auth0.com/"), ("auth0", nil, nil),

@@ -4,8 +4,9 @@
 /// 401 the request is sent once more with a newer token, if its body can be sent again. A token that another
 /// call has already replaced is not refreshed a second time. The response to the second attempt is final.
 ///
-/// A server may refuse every token, for example because they are for another service. A token that is itself
-/// only seconds old is therefore not renewed, nor one that lacks a scope: the response is final.
+/// A server may reject every token, for example because its audience is another service. A token that replaced
+/// another rejected one seconds ago is not refreshed again. A token that lacks a scope is not refreshed either.
+/// The response is then final.
 public struct TokenAuthProvider: Sendable {
     /// The manager that supplies the tokens.
     public let manager: TokenManager
@@ -21,8 +22,8 @@ public struct TokenAuthProvider: Sendable {
     private let onAuthenticationFailed: @Sendable (TokenError) async -> Void
 
     /// Creates a provider. `onAuthenticationFailed` is called when no session can supply a token, so that the
-    /// app can show the sign-in. It is also called with `tokenRefused` and `scopeInsufficient`, for which the
-    /// response is final.
+    /// app can show the sign-in. It is also called with `tokenRefused` and `scopeInsufficient`; the response is
+    /// then final.
     public init(
         manager: TokenManager, allowedOrigins: Set<RequestOrigin>, headerName: String = "Authorization",
         tokenPrefix: String? = "Bearer", allowsPlaintext: Bool = false,
@@ -48,7 +49,7 @@ public struct TokenAuthProvider: Sendable {
     }
 
     /// Returns the request to send after a response; `nil` when the response is final. A response is final
-    /// for every status but 401, for the second attempt, and where a new token would be refused as well. A
+    /// for every status but 401, for the second attempt, and when the server would reject a new token too. A
     /// response is also final for a request without a token, or with a body that cannot be sent again.
     ///
     /// Throws the same errors as ``TokenManager/accessToken(replacing:)``. An error that leaves the session
@@ -94,8 +95,8 @@ public struct TokenAuthProvider: Sendable {
         return manager.board.token
     }
 
-    /// Returns a token in place of one that was sent; `nil` when `response` is final. Throws the same errors as
-    /// ``TokenManager/accessToken(replacing:)``, but `tokenRefused`.
+    /// Returns a token that replaces `sent`; `nil` when `response` is final. Throws the same errors as
+    /// ``TokenManager/accessToken(replacing:)``, except `tokenRefused`.
     package func token(
         replacing sent: AccessToken, after response: ResponseMetadata
     ) async throws(TokenError) -> AccessToken? {

@@ -20,10 +20,14 @@ package struct SignInSettings: Sendable, Equatable {
     package var redirect: RedirectAddress?
     /// The loopback port that the browser returns to where ``redirect`` names none; 0 for any.
     package var redirectPort = 0
+    /// The file of certificates that are trusted besides the system's, an absolute path.
+    package var certificateFile: String?
     /// The provider's addresses; `nil` to fetch its metadata.
     package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to.
     package var allowedOrigins: [String] = []
+    /// The other clients that an ID token may also be for.
+    package var trustedAudiences: [String] = []
     /// The provider's own parameters of an authorization or device request.
     package var parameters: [String: String] = [:]
     /// The services that the tokens are for (RFC 8707).
@@ -81,13 +85,16 @@ package struct Profile: Codable, Sendable, Equatable {
     package var redirectPort: Int
     /// The address that the browser returns to, without a port; absent for the usual one.
     package var redirectAddress: String?
-    /// Whether the usual address is the one of the issuer; absent in profiles of the first version, which knew
-    /// only one address.
+    /// Whether the default redirect path contains the issuer. Absent in version 1, which had only `/callback`.
     package var hasIssuerPath: Bool?
+    /// The file of certificates that are trusted besides the system's; absent for none.
+    package var certificateFile: String?
     /// The addresses of a provider without metadata, absent for others.
     package var endpoints: ProviderEndpoints?
     /// The origins, besides the issuer's, that the user may be sent to; absent for none.
     package var allowedOrigins: [String]?
+    /// The other clients that an ID token may also be for; absent for none.
+    package var trustedAudiences: [String]?
     /// The provider's own parameters; absent for none.
     package var parameters: [String: String]?
     /// The services that the tokens are for; absent for none.
@@ -110,8 +117,10 @@ package struct Profile: Codable, Sendable, Equatable {
         redirectPort = settings.redirect.map(\.port) ?? settings.redirectPort
         redirectAddress = settings.redirect?.text(at: nil)
         hasIssuerPath = true
+        certificateFile = settings.certificateFile
         endpoints = settings.endpoints
         allowedOrigins = settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins
+        trustedAudiences = settings.trustedAudiences.isEmpty ? nil : settings.trustedAudiences
         parameters = settings.parameters.isEmpty ? nil : settings.parameters
         resources = settings.resources.isEmpty ? nil : settings.resources
         device = settings.isDevice

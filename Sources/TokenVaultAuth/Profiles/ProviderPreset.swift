@@ -1,10 +1,10 @@
-/// What a sign-in at a well-known provider needs besides the client's own settings.
+/// The settings of a well-known provider for a sign-in.
 package struct ProviderPreset: Sendable {
     /// The kind of ``tenant``, for messages.
     package enum Tenant: Sendable, Equatable {
         /// The provider has one address for all.
         case none
-        /// The number of an organization, a UUID. The provider's metadata has it in small letters.
+        /// The ID of an organization, a UUID. The provider's metadata has it in lower case.
         case organization
         /// The host name of the user's own instance; the default one, if there is one.
         case host(default: String?)
@@ -17,11 +17,11 @@ package struct ProviderPreset: Sendable {
     package var tenant = Tenant.none
     /// The addresses of a provider without metadata.
     package var endpoints: ProviderEndpoints?
-    /// The scopes unless the user names some.
+    /// The default scopes.
     package var scopes: [String] = []
     /// The provider's own parameters, besides those of the user.
     package var parameters: [String: String] = [:]
-    /// The provider's other origins that the user, or a request for a device, is sent to.
+    /// The other origins of the provider that the user or a device request may be sent to.
     package var allowedOrigins: [String] = []
     /// The address that the browser returns to; `nil` for the usual one.
     package var redirect: RedirectAddress?
@@ -32,7 +32,7 @@ package struct ProviderPreset: Sendable {
     /// Returns the preset called `name`.
     package static func named(_ name: String) -> ProviderPreset? { all.first { $0.name == name } }
 
-    /// Returns the issuer identifier for `tenant`; `nil` when the tenant is missing, superfluous, or no name.
+    /// Returns the issuer identifier for `tenant`; `nil` when the tenant is missing, unexpected or invalid.
     package func issuer(for tenant: String?) -> String? {
         let name: String
         switch (self.tenant, tenant) {
@@ -54,13 +54,13 @@ package struct ProviderPreset: Sendable {
             && parts.joined().allSatisfy { $0.isASCII && $0.isHexDigit }
     }
 
-    /// Auth0. An access token is a signed one only with an `audience`; the issuer has a slash at its end.
+    /// Auth0. An access token is signed only if the request has an `audience`. The issuer ends with a slash.
     private static let auth0 = ProviderPreset(
         name: "auth0", issuer: "https://{tenant}/", tenant: .host(default: nil),
         scopes: ["openid", "offline_access"])
 
-    /// Microsoft Entra ID, whose metadata for all tenants names none. It ignores the port of `localhost`, but
-    /// not the path.
+    /// Microsoft Entra ID. Its common metadata has no real issuer, so a tenant is required. It ignores the port
+    /// of `localhost`, but not the path.
     private static let azure = ProviderPreset(
         name: "azure", issuer: "https://login.microsoftonline.com/{tenant}/v2.0", tenant: .organization,
         scopes: ["openid", "offline_access"],
@@ -69,7 +69,7 @@ package struct ProviderPreset: Sendable {
         ],
         redirect: RedirectAddress("http://localhost"))
 
-    /// GitHub's OAuth apps, without ID tokens. This is the issuer that GitHub's answers name.
+    /// GitHub OAuth apps, which issue no ID tokens. The issuer is the one that GitHub's answers name.
     private static let github: ProviderPreset = {
         var endpoints = ProviderEndpoints(token: "https://github.com/login/oauth/access_token")
         endpoints.authorization = "https://github.com/login/oauth/authorize"
@@ -81,7 +81,7 @@ package struct ProviderPreset: Sendable {
     private static let gitlab = ProviderPreset(
         name: "gitlab", issuer: "https://{tenant}", tenant: .host(default: "gitlab.com"), scopes: ["openid"])
 
-    /// Google, which knows no `offline_access`, and gives a refresh token only with the consent page.
+    /// Google, which does not support `offline_access` and issues a refresh token only after the consent page.
     private static let google = ProviderPreset(
         name: "google", issuer: "https://accounts.google.com", scopes: ["openid", "email"],
         parameters: ["access_type": "offline", "prompt": "consent"],

@@ -5,18 +5,18 @@ package struct RedirectAddress: Sendable, Equatable {
     package enum Host: String, Sendable, CaseIterable {
         case ipv4 = "127.0.0.1"
         case ipv6 = "[::1]"
-        /// Both addresses: a browser chooses one.
+        /// Both addresses of this machine; the browser chooses.
         case name = "localhost"
     }
 
     package let host: Host
-    /// The port; 0 for any free one, which providers have to accept.
+    /// The port; 0 for any free port.
     package var port: Int
-    /// Empty, or a slash and what follows it.
+    /// The path, which is empty or begins with a slash.
     package let path: String
 
     /// Creates the address in `text`; `nil` unless it is `http` at one of the hosts, without a query. Without
-    /// a port in `text`, any port is meant.
+    /// a port in `text`, the port is 0.
     package init?(_ text: String) {
         guard let origin = RequestOrigin(address: text), !text.contains("?"),
             let host = Host.allCases.first(where: { text.hasPrefix("http://\($0.rawValue)") })
@@ -39,8 +39,8 @@ package struct RedirectAddress: Sendable, Equatable {
         self.port = port
     }
 
-    /// Whether `path` is one that no client changes: no dot segments (RFC 3986 section 6.2.2.3), and only
-    /// characters of a path.
+    /// Whether `path` has only characters of a path and no dot segments (RFC 3986 section 6.2.2.3), so that no
+    /// client rewrites it.
     package static func isPath(_ path: String) -> Bool {
         var rest = path.utf8[...]
         while let byte = rest.popFirst() {
@@ -64,13 +64,12 @@ package struct RedirectAddress: Sendable, Equatable {
             || "-._~!$&'()*+,;=:@/".utf8.contains(byte)
     }
 
-    /// Returns the address for a provider that no other one is registered at: `/callback` where every answer
-    /// has to name the provider (RFC 9207), otherwise `/issuer/` and the issuer without its scheme and without
-    /// a slash at its end. One is not below the other, because some providers accept every path below the
-    /// registered one.
+    /// Returns the default redirect address for `issuer`. The path is `/callback` if every answer has to name the
+    /// provider (RFC 9207). Otherwise it is `/issuer/` and the issuer, without its scheme and without a slash at its
+    /// end. Neither path is below the other, because some providers accept every path below a registered one.
     ///
-    /// A dishonest provider can lead the browser on to an honest one, to get the honest one's code. With a
-    /// path per issuer, the honest provider refuses that request: the path is not registered there (RFC 9700
+    /// A dishonest provider can forward the browser to an honest one, to obtain a code of the honest one. The honest
+    /// provider rejects that request, because the path with another issuer is not registered there (RFC 9700
     /// section 4.4.2.2).
     package static func usual(
         for issuer: String, isNamedInAnswers: Bool, port: Int = 0
@@ -82,10 +81,10 @@ package struct RedirectAddress: Sendable, Equatable {
         return RedirectAddress(path: "/issuer/\(path)", port: port)
     }
 
-    /// The address of profiles that were stored before there was a choice.
+    /// The address of profiles of the first version.
     package static let former = RedirectAddress(path: "/callback", port: 0)
 
-    /// The address with the port; without one for any.
+    /// The address, with its port unless that is 0.
     package var text: String { text(at: port == 0 ? nil : port) }
 
     /// Returns the address with `port` in it.

@@ -57,6 +57,10 @@ public struct TokenInfo: Sendable, Equatable {
     public var refreshToken: String? { refreshSecret?.text }
     /// The ID token as text.
     public var idToken: String? { idSecret?.text }
+    /// The expiry of the ID token, unverified; `nil` without one, or when the token does not say.
+    package var idTokenExpiry: Date? {
+        idToken.flatMap { UnverifiedClaims($0) }?.expiry.map { Date(timeIntervalSince1970: $0) }
+    }
 }
 
 extension TokenInfo: RedactedStringConvertible {

@@ -6,8 +6,8 @@ internal import SystemPackage
 ///
 /// Any user of the machine can connect to a loopback port. The table names the user of each end.
 enum LoopbackPeer {
-    /// Whether the other end of `channel` is a socket of the user that the listener at this end belongs to.
-    /// False when the table does not say.
+    /// Whether the socket at the other end of `channel` belongs to the user of the listener. False when the table
+    /// does not show it.
     static func isOfSameUser(_ channel: any Channel) -> Bool {
         guard let port = channel.remoteAddress?.port, let local = channel.localAddress,
             let listener = local.port
@@ -17,8 +17,8 @@ enum LoopbackPeer {
             among: ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) })
     }
 
-    /// Whether the socket at `port` that is connected to `listener` belongs to the listener's user. The kernel
-    /// lists a socket that its program has closed as one of root, so only open ones count.
+    /// Whether the socket at `port` that is connected to `listener` belongs to the listener's user. Only open
+    /// sockets count: the kernel lists a closed one under root.
     static func isOfSameUser(
         _ port: Int, as listener: Int, isIPv6: Bool, among sockets: [Entry]
     ) -> Bool {

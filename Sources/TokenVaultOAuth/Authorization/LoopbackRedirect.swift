@@ -17,7 +17,7 @@ public final class LoopbackRedirect: Sendable {
     public let redirectURI: String
     let state: Secret
     private let answers: AnswerBox
-    private let channels: [any Channel]
+    let channels: [any Channel]
     /// The scheme, host and port.
     private let root: String
 
@@ -37,9 +37,9 @@ public final class LoopbackRedirect: Sendable {
 
     deinit { for channel in channels { channel.close(promise: nil) } }
 
-    /// Listens for an answer of `provider` at `redirectURI`, as it is registered: `http`, one of the hosts
-    /// `127.0.0.1`, `[::1]` and `localhost`, and a path. Without a port in it, any free port is used, which
-    /// providers have to accept (RFC 8252 section 7.3).
+    /// Listens at `redirectURI` for an answer of `provider`. It is the registered address: `http`, the host
+    /// `127.0.0.1`, `[::1]` or `localhost`, and optionally a port and a path. Without a port, any free port is used,
+    /// which providers have to accept (RFC 8252 section 7.3).
     ///
     /// `nil` stands for `http://127.0.0.1/callback` if every answer has to name the provider (RFC 9207).
     /// Otherwise it stands for `http://127.0.0.1/issuer/` and the issuer without its scheme, so that no
@@ -68,7 +68,7 @@ public final class LoopbackRedirect: Sendable {
                 let second = try await bind("::1", port, answers)
                 return LoopbackRedirect([first, second], answers, address, port: port)
             } catch {
-                // A browser may try ::1 first, which another program then answers. Without IPv6 there is none.
+                // A browser may try ::1 first, where another program could listen. Without IPv6 the address does not exist.
                 guard await hasIPv6(answers) else {
                     return LoopbackRedirect([first], answers, address, port: port)
                 }

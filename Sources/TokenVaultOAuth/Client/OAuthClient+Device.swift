@@ -24,7 +24,8 @@ public struct DeviceAuthorization: Sendable {
 }
 
 extension OAuthClient {
-    /// Requests a code that the user types in on another device. Throws `unsupported`, `requestFailed`,
+    /// Requests a code that the user types in on another device. Throws `foreignEndpoint` when the endpoint is at an
+    /// origin that is not allowed, and `unsupported`, `requestFailed`,
     /// `malformedResponse`, `cancelled`.
     public func authorizeDevice(scopes: [String]) async throws(OAuthError) -> DeviceAuthorization {
         let endpoint = try provider.address(

@@ -25,7 +25,7 @@ public struct OAuthClient: Sendable {
     public let clientID: String
     /// The way this client authenticates.
     public let authentication: ClientAuthentication
-    /// The parameters of its requests that are not of every provider.
+    /// The extra parameters of this client's requests.
     public let parameters: RequestParameters
     /// The transport of the requests to the provider.
     public let transport: OAuthTransport
@@ -78,6 +78,8 @@ public struct OAuthClient: Sendable {
         self.transport = transport
         self.clock = clock
         self.sleep = sleep
+        var idTokens = idTokens
+        idTokens.clientSecret = idTokens.clientSecret ?? authentication.secret
         idTokenValidator = IDTokenValidator(
             provider: provider, clientID: clientID, configuration: idTokens, transport: transport,
             clock: clock)

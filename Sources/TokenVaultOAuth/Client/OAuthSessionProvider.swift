@@ -1,4 +1,5 @@
 #if OAuth
+internal import NIOSSL
 internal import TokenVault
 package import TokenVaultAuth
 
@@ -12,36 +13,37 @@ package enum SignInPrompt: Sendable {
 
 /// Providers asked in this process.
 package struct OAuthSessionProvider: SessionProvider {
+    private let network: NetworkSettings
     private let prompt: @Sendable (SignInPrompt) -> Void
 
     /// Creates it. `prompt` shows the user what to do.
-    package init(_ prompt: @escaping @Sendable (SignInPrompt) -> Void) { self.prompt = prompt }
+    package init(
+        _ network: NetworkSettings = NetworkSettings(),
+        _ prompt: @escaping @Sendable (SignInPrompt) -> Void
+    ) {
+        self.network = network
+        self.prompt = prompt
+    }
 
     package func authorize(
         _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignedIn {
-        let transport = Self.transport(within: limit)
+        let transport = try transport(settings.certificateFile, within: limit)
         let provider = try await Self.provider(of: settings, transport)
-        let method = Self.method(of: settings, at: provider)
-        var parameters = RequestParameters()
-        parameters.authorization = settings.parameters
-        parameters.resources = settings.resources
-        let client = try Self.client(
-            provider, settings.clientID, method, settings.clientSecret, parameters, transport, within: limit)
+        var profile = Profile(settings, metadata: "", authentication: Self.method(of: settings, at: provider))
+        let client = try Self.client(provider, profile, transport, within: limit)
         let result = try await signIn(client, settings, within: limit)
         guard let metadata = try? Secret(encoding: provider).unprotectedText() else {
             throw .invalidMetadata("the document")
         }
-        return SignedIn(
-            tokens: result.tokens,
-            profile: Profile(settings, metadata: metadata, authentication: method),
-            user: result.claims.map(AuthUser.init))
+        profile.metadata = metadata
+        return SignedIn(tokens: result.tokens, profile: profile, user: result.claims.map(AuthUser.init))
     }
 
     package func refresh(
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenRefreshResponse {
-        let client = try Self.client(of: profile, within: limit)
+        let client = try client(of: profile, within: limit)
         do { return try await client.refreshRequestProvider(request) } catch {
             throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
         }
@@ -50,7 +52,7 @@ package struct OAuthSessionProvider: SessionProvider {
     package func revoke(
         _ tokens: TokenInfo, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) {
-        let client = try Self.client(of: profile, within: limit)
+        let client = try client(of: profile, within: limit)
         guard let revoke = client.revokeRequestProvider else { throw .unsupported("revocation") }
         do { try await revoke(tokens) } catch {
             throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
@@ -88,44 +90,67 @@ package struct OAuthSessionProvider: SessionProvider {
             tokenEndpointAuthMethodsSupported: endpoints.authenticationMethods)
     }
 
-    private static func transport(within limit: Duration) -> OAuthTransport {
+    /// Returns a transport that also trusts the certificates in `certificateFile`. Throws `invalid`.
+    private func transport(
+        _ certificateFile: String?, within limit: Duration
+    ) throws(OAuthError) -> OAuthTransport {
         var configuration = OAuthTransport.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if let file = network.certificateFile { tls.trustRoots = .certificates(try Self.certificates(file)) }
+        if let certificateFile {
+            tls.additionalTrustRoots = [.certificates(try Self.certificates(certificateFile))]
+        }
+        configuration.tlsConfiguration = tls
+        if let address = network.proxy {
+            guard let proxy = ProxySettings.proxy(address) else { throw .invalid("the proxy's address") }
+            configuration.proxy = proxy
+            configuration.proxyExceptions = (network.proxyExceptions ?? "").split { ", ".contains($0) }
+                .map(String.init)
+        }
         configuration.requestTimeout = min(limit, configuration.requestTimeout)
         configuration.connectTimeout = min(limit, configuration.connectTimeout)
         return OAuthTransport(configuration: configuration)
     }
 
     /// Returns the client in `profile`. Throws `invalidMetadata` for metadata that cannot be used.
-    private static func client(
+    private func client(
         of profile: Profile, within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
         guard let provider = try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self),
             provider.issuer.utf8.elementsEqual(profile.issuer.utf8)
         else { throw .invalidMetadata("what was kept of it") }
-        var parameters = RequestParameters()
-        parameters.resources = profile.resources ?? []
-        return try client(
-            provider, profile.clientID, profile.authentication, profile.clientSecret, parameters,
-            transport(within: limit), within: limit)
+        return try Self.client(
+            provider, profile, try transport(profile.certificateFile, within: limit), within: limit)
     }
 
     private static func client(
-        _ provider: ProviderMetadata, _ clientID: String, _ method: ClientAuthenticationMethod,
-        _ secret: String?, _ parameters: RequestParameters, _ transport: OAuthTransport,
+        _ provider: ProviderMetadata, _ profile: Profile, _ transport: OAuthTransport,
         within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
         let authentication: ClientAuthentication
-        switch (method, secret) {
+        switch (profile.authentication, profile.clientSecret) {
         case (.none, _): authentication = .none
         case (.basic, let secret?): authentication = .clientSecretBasic(Secret(utf8: secret))
         case (.post, let secret?): authentication = .clientSecretPost(Secret(utf8: secret))
         case (_, nil): throw .invalid("the client's secret")
         }
+        var parameters = RequestParameters()
+        parameters.authorization = profile.parameters ?? [:]
+        parameters.resources = profile.resources ?? []
+        var idTokens = IDTokenValidator.Configuration()
+        idTokens.trustedAudiences = Set(profile.trustedAudiences ?? [])
         var client = try OAuthClient(
-            provider: provider, clientID: clientID, authentication: authentication, parameters: parameters,
-            transport: transport)
+            provider: provider, clientID: profile.clientID, authentication: authentication,
+            parameters: parameters, transport: transport, idTokens: idTokens)
         client.end = .now + limit
         return client
+    }
+
+    private static func certificates(_ file: String) throws(OAuthError) -> [NIOSSLCertificate] {
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw .invalid("the file of trusted certificates")
+        }
+        return certificates
     }
 
     /// Returns the authentication method: the `Authorization` header for a client with a secret. Every provider

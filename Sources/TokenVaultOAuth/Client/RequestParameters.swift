@@ -1,7 +1,7 @@
 #if OAuth
 internal import TokenVaultAuth
 
-/// Parameters of a client's requests that are not of every provider.
+/// Extra parameters of a client's requests, beyond those that the client sets itself.
 ///
 /// Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
 /// and `resource`.
@@ -11,7 +11,8 @@ public struct RequestParameters: Sendable, Equatable {
     public var resources: [String] = []
     /// The parameters of authorization and device requests, such as `audience` or `prompt`.
     public var authorization: [String: String] = [:]
-    /// The parameters of token requests: of a code, of a device, of a refresh, and of the client itself.
+    /// The parameters of token requests: for a code, a device code, a refresh token, or the client's own
+    /// credentials.
     public var token: [String: String] = [:]
 
     /// Creates no parameters.

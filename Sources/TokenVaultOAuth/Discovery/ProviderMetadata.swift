@@ -34,8 +34,8 @@ public struct ProviderMetadata: Sendable, Equatable {
     /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool
     /// The origins, besides the issuer's, that a user may be sent to, such as `https://login.example.com`.
-    /// The issuer's metadata could otherwise send the user to another provider, and collect what that one gives
-    /// (RFC 9700 section 4.4). An initializer allows those of its own arguments.
+    /// Without this check, metadata could send the user to another provider and obtain that provider's code (RFC
+    /// 9700 section 4.4). The initializer allows the origins of the endpoints that it gets.
     public var allowedOrigins: Set<RequestOrigin> = []
     /// The optional endpoints of a document whose addresses cannot be used.
     var unusable: Set<Endpoint> = []

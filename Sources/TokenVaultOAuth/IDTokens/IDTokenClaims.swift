@@ -68,6 +68,7 @@ public struct IDTokenClaims: Sendable, Equatable {
             && audience.map { Array($0.utf8) } == previous.audience.map { Array($0.utf8) }
     }
 
+    /// The claims as they are written. An optional claim that cannot be read counts as absent.
     private struct Document: Decodable {
         let iss: String
         let sub: String
@@ -83,6 +84,32 @@ public struct IDTokenClaims: Sendable, Equatable {
         let email_verified: Truth?  // swift-format-ignore: AlwaysUseLowerCamelCase
         let name: String?
         let preferred_username: String?  // swift-format-ignore: AlwaysUseLowerCamelCase
+
+        private enum CodingKeys: String, CodingKey {
+            case iss, sub, aud, azp, exp, iat, nbf, auth_time, nonce, at_hash, email, email_verified, name,
+                preferred_username
+        }
+
+        init(from decoder: any Decoder) throws {
+            let claims = try decoder.container(keyedBy: CodingKeys.self)
+            func optional<Value: Decodable>(_ key: CodingKeys) -> Value? {
+                try? claims.decode(Value.self, forKey: key)
+            }
+            iss = try claims.decode(String.self, forKey: .iss)
+            sub = try claims.decode(String.self, forKey: .sub)
+            aud = try claims.decode(Names.self, forKey: .aud)
+            exp = try claims.decode(Time.self, forKey: .exp)
+            iat = try claims.decode(Time.self, forKey: .iat)
+            azp = optional(.azp)
+            nbf = optional(.nbf)
+            auth_time = optional(.auth_time)
+            nonce = optional(.nonce)
+            at_hash = optional(.at_hash)
+            email = optional(.email)
+            email_verified = optional(.email_verified)
+            name = optional(.name)
+            preferred_username = optional(.preferred_username)
+        }
     }
 
     /// One name, or several (RFC 7519 section 4.1.3).

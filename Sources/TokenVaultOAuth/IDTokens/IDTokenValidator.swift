@@ -1,5 +1,5 @@
 #if OAuth
-internal import TokenVault
+public import TokenVault
 public import TokenVaultAuth
 internal import TokenVaultCrypto
 
@@ -36,8 +36,11 @@ public struct IDTokenValidator: Sendable {
         public var algorithms: Set<SigningAlgorithm> = Set(SigningAlgorithm.allCases)
         /// The largest accepted difference of the provider's clock. Default: 60 s.
         public var leeway: Duration = .seconds(60)
-        /// Other clients that a token may also be for. Default: none.
+        /// Other clients that a token may also be for, or be issued to (`azp`). Default: none.
         public var trustedAudiences: Set<String> = []
+        /// The client's secret, for tokens that are signed with it (`HS256`). Counts only if it has 32 bytes or
+        /// more (RFC 7518 section 3.2), and the provider's list has that algorithm. Default: none.
+        public var clientSecret: Secret?
         /// The shortest pause between two fetches of the keys. Default: 60 s.
         public var keySetCoolDown: Duration = .seconds(60)
         /// The time after which the keys are fetched again. The validator accepts a key that the provider has
@@ -53,6 +56,7 @@ public struct IDTokenValidator: Sendable {
     private let clientID: String
     private let configuration: Configuration
     private let algorithms: Set<SigningAlgorithm>
+    private let sharedKey: SharedKey?
     private let clock: @Sendable () -> Date
     private let keySet: ProviderKeySet?
 
@@ -69,6 +73,8 @@ public struct IDTokenValidator: Sendable {
         let offered = provider.idTokenSigningAlgValuesSupported.map {
             Set($0.compactMap(SigningAlgorithm.init(rawValue:)))
         }
+        let mayShare = provider.idTokenSigningAlgValuesSupported?.contains(SharedKey.algorithm) ?? false
+        sharedKey = mayShare ? configuration.clientSecret.flatMap { SharedKey($0) } : nil
         algorithms = offered.map { $0.intersection(configuration.algorithms) } ?? configuration.algorithms
         keySet = provider.jwksURI.flatMap(WebAddress.secure).map { address in
             ProviderKeySet(
@@ -99,20 +105,41 @@ public struct IDTokenValidator: Sendable {
         serverDate: Date? = nil
     ) async throws(OAuthError) -> IDTokenClaims {
         guard let signed = SignedToken(token) else { throw .invalidIDToken(.malformed) }
-        guard let algorithm = SigningAlgorithm(rawValue: signed.algorithm), algorithms.contains(algorithm)
-        else { throw .invalidIDToken(.algorithm) }
-        guard let keySet else {
-            throw hasUnusableKeySet
-                ? .invalidMetadata(ProviderMetadata.Endpoint.keySet.rawValue)
-                : .unsupported("keys for ID tokens")
+        let algorithm: SigningAlgorithm
+        if signed.algorithm == SharedKey.algorithm, let sharedKey {
+            guard await sharedKey.verifies(signed) else { throw .invalidIDToken(.signature) }
+            // The access token's hash has the digest of this one.
+            algorithm = .rs256
+        } else {
+            guard let named = SigningAlgorithm(rawValue: signed.algorithm), algorithms.contains(named)
+            else { throw .invalidIDToken(.algorithm) }
+            try await verify(signed, with: named)
+            algorithm = named
         }
-        let key = try await keySet.key(named: signed.keyID, for: algorithm)
-        guard await key.verifies(signed, with: algorithm) else { throw .invalidIDToken(.signature) }
         guard let claims = IDTokenClaims(signed) else { throw .invalidIDToken(.malformed) }
         if let problem = problem(of: claims, expectation, algorithm, now: serverDate ?? clock()) {
             throw .invalidIDToken(problem)
         }
         return claims
+    }
+
+    /// Checks the signature by one of the provider's keys.
+    private func verify(
+        _ token: SignedToken, with algorithm: SigningAlgorithm
+    ) async throws(OAuthError) {
+        guard let keySet else {
+            throw hasUnusableKeySet
+                ? .invalidMetadata(ProviderMetadata.Endpoint.keySet.rawValue)
+                : .unsupported("keys for ID tokens")
+        }
+        for key in try await keySet.keys(named: token.keyID, for: algorithm)
+        where await key.verifies(token, with: algorithm) { return }
+        // A token without a key's name may be signed with a key that is newer than the known ones.
+        if token.keyID == nil {
+            for key in await keySet.newerKeys(for: algorithm)
+            where await key.verifies(token, with: algorithm) { return }
+        }
+        throw .invalidIDToken(.signature)
     }
 
     private func problem(
@@ -125,7 +152,8 @@ public struct IDTokenValidator: Sendable {
             others.allSatisfy(configuration.trustedAudiences.contains)
         else { return .audience }
         if let party = claims.authorizedParty {
-            guard party.utf8.elementsEqual(clientID.utf8) else { return .authorizedParty }
+            guard party.utf8.elementsEqual(clientID.utf8) || configuration.trustedAudiences.contains(party)
+            else { return .authorizedParty }
         } else if claims.audience.count > 1 {
             return .authorizedParty
         }

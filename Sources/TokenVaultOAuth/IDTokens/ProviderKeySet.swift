@@ -32,22 +32,36 @@ actor ProviderKeySet {
         self.fetch = fetch
     }
 
-    /// Returns the key named `keyID` that signed a token with `algorithm`. Without a name, returns the only
-    /// fitting key. Throws `invalidIDToken` with `unknownKey`, and the error of the fetch when no key is
-    /// known at all. Throws `cancelled` without waiting for the end of the fetch.
-    func key(named keyID: String?, for algorithm: SigningAlgorithm) async throws(OAuthError) -> ProviderKey {
+    /// The largest number of keys that are tried for one token.
+    private static let longestTrial = 16
+
+    /// Returns the key named `keyID` that may have signed a token with `algorithm`; without a name, each
+    /// fitting key. Throws `invalidIDToken` with `unknownKey`, and the error of the fetch when no key is known
+    /// at all. Throws `cancelled` without waiting for the end of the fetch.
+    func keys(
+        named keyID: String?, for algorithm: SigningAlgorithm
+    ) async throws(OAuthError) -> [ProviderKey] {
         if isOld { await renew() }
-        if let key = known(keyID, algorithm) { return key }
+        if let keys = known(keyID, algorithm) { return keys }
         await renew()
-        if let key = known(keyID, algorithm) { return key }
+        if let keys = known(keyID, algorithm) { return keys }
         if Task.isCancelled { throw .cancelled }
         if fetched == nil, let failure { throw failure }
         throw .invalidIDToken(.unknownKey)
     }
 
-    private func known(_ keyID: String?, _ algorithm: SigningAlgorithm) -> ProviderKey? {
+    /// Returns the fitting keys of a new fetch; none when it is too early for one.
+    func newerKeys(for algorithm: SigningAlgorithm) async -> [ProviderKey] {
+        let before = fetched
+        await renew()
+        return fetched == before ? [] : known(nil, algorithm) ?? []
+    }
+
+    private func known(_ keyID: String?, _ algorithm: SigningAlgorithm) -> [ProviderKey]? {
         let fitting = keys.filter { $0.fits(algorithm) && (keyID == nil || $0.kid == keyID) }
-        return fitting.count == 1 ? fitting[0] : nil
+        // Two keys of one name are a mistake of the provider.
+        if keyID != nil, fitting.count > 1 { return nil }
+        return fitting.isEmpty ? nil : Array(fitting.prefix(Self.longestTrial))
     }
 
     private var isOld: Bool {

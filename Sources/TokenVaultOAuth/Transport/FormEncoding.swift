@@ -41,6 +41,12 @@ enum FormEncoding {
         return fields
     }
 
+    /// Returns `text` with its escapes decoded (RFC 3986 section 2.1); `nil` for an invalid escape or invalid
+    /// UTF-8.
+    static func percentDecoded(_ text: some StringProtocol) -> String? {
+        decode(bytes: Array(String(text).replacing("+", with: "%2B").utf8))
+    }
+
     private static func decode(bytes: some Collection<UInt8>) -> String? {
         var decoded: [UInt8] = []
         var rest = bytes.makeIterator()

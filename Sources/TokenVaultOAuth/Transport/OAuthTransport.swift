@@ -29,8 +29,10 @@ public final class OAuthTransport: Sendable {
         /// The trusted certificates; `nil` for those that the system trusts. Its versions and ciphers count only as far as they
         /// are TLS 1.2 or later with ephemeral keys.
         public var tlsConfiguration: TLSConfiguration?
-        /// The proxy; `nil` for none. The environment is not read.
+        /// The proxy; `nil` for none. The environment is not read. Requests to this machine use no proxy.
         public var proxy: HTTPClient.Configuration.Proxy?
+        /// The hosts whose requests use no proxy, nor those to hosts below them; `*` for all. Default: none.
+        public var proxyExceptions: [String] = []
         /// The clock from which `Retry-After` is counted.
         public var clock: @Sendable () -> Date = { Date() }
 
@@ -41,12 +43,19 @@ public final class OAuthTransport: Sendable {
     /// The limits.
     public let configuration: Configuration
     private let client: HTTPClient
+    /// The client without the proxy; `nil` where there is none.
+    private let directClient: HTTPClient?
 
     /// Creates a transport on the event loops that the whole process shares.
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
         client = HTTPClient(
             eventLoopGroupProvider: .singleton, configuration: Self.settings(for: configuration))
+        var direct = configuration
+        direct.proxy = nil
+        directClient = configuration.proxy.map { _ in
+            HTTPClient(eventLoopGroupProvider: .singleton, configuration: Self.settings(for: direct))
+        }
     }
 
     static func settings(for configuration: Configuration) -> HTTPClient.Configuration {
@@ -68,7 +77,10 @@ public final class OAuthTransport: Sendable {
 
     deinit {
         // Without a shutdown, the client ends the process.
-        Task { [client] in try? await client.shutdown() }
+        Task { [client, directClient] in
+            try? await client.shutdown()
+            try? await directClient?.shutdown()
+        }
     }
 
     /// A complete response of a server.
@@ -100,15 +112,23 @@ public final class OAuthTransport: Sendable {
         return await send(request)
     }
 
+    private func client(for origin: RequestOrigin?) -> HTTPClient {
+        guard let directClient, let origin,
+            ProxySettings.isDirect(origin, configuration.proxyExceptions)
+        else { return client }
+        return directClient
+    }
+
     private func send(_ request: HTTPClientRequest) async -> Result<Answer, RefreshFailure> {
         var request = request
-        request.spellLocalhost(of: RequestOrigin(address: request.url))
+        let origin = RequestOrigin(address: request.url)
+        request.spellLocalhost(of: origin)
         request.headers.add(name: "Accept", value: "application/json")
         request.headers.add(name: "Accept-Encoding", value: "identity")
         request.headers.add(name: "User-Agent", value: "TokenVault")
         let deadline = NIODeadline.now() + TimeAmount(configuration.requestTimeout)
         do {
-            let response = try await client.execute(request, deadline: deadline)
+            let response = try await client(for: origin).execute(request, deadline: deadline)
             let body: ByteBuffer
             do {
                 body = try await self.body(of: response, until: deadline)

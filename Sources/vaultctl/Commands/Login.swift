@@ -14,10 +14,10 @@ struct Login: VaultCommand {
             The options are kept as well: later, the name alone signs in again, and the provider is told that the session \
             before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
 
-            At the provider, register a public (native) client for the authorization code with PKCE; for --device one that \
-            may use the device grant. Its redirect URI is http://127.0.0.1/issuer/ID.EXAMPLE.COM, which has the issuer without \
-            https://, on any port. It is http://127.0.0.1/callback where the provider names itself in its answers (RFC 9207). For \
-            another address on this machine, give --redirect-uri.
+            At the provider, register a public (native) client for the authorization code with PKCE; for --device, also allow the \
+            device grant. Register the redirect URI http://127.0.0.1/issuer/ID.EXAMPLE.COM, for any port: it has the issuer without \
+            https://. If the provider's metadata has "authorization_response_iss_parameter_supported": true, register \
+            http://127.0.0.1/callback instead. To use another address on this machine, give --redirect-uri.
 
             Examples:
               vaultctl login work --issuer https://id.example.com --client-id my-tool \\
@@ -117,11 +117,13 @@ struct Login: VaultCommand {
         return .done
     }
 
-    /// Checks the arguments that are not of a group, before anything is opened or asked.
+    /// Checks combinations of arguments before the vault is opened.
     private func check(_ choice: SignInChoice) throws(CommandFailure) {
         guard !location.readOnly else { throw .readOnlySignIn }
         guard !device || !noBrowser && !choice.hasRedirect else {
-            throw .usage("--device takes no browser and no port", "leave the one or the other out")
+            throw .usage(
+                "--device excludes --no-browser and --redirect-uri, and needs no port",
+                "leave the one or the other out")
         }
     }
 
@@ -134,9 +136,9 @@ struct Login: VaultCommand {
         else {
             if known == nil, provider.isNone { throw .noProfile }
             throw .usage(
-                "the first sign-in needs --issuer or --provider, and --client-id", "give both")
+                "the first sign-in needs --issuer or --provider, and --client-id", "add the missing one")
         }
-        // What is of the provider is kept for another client as well.
+        // Another client of the same provider keeps the provider's own settings.
         let sameProvider = known.flatMap { $0.issuer == issuer ? $0 : nil }
         // Nothing of another client or provider is kept, in particular not its secret.
         let known = known.flatMap {
@@ -152,12 +154,15 @@ struct Login: VaultCommand {
         settings.redirectPort =
             choice.port ?? (choice.redirect == nil ? known?.redirectPort : nil) ?? 0
         if let port = choice.port { settings.redirect?.port = port }
+        settings.certificateFile = provider.certificateFile ?? sameProvider?.certificateFile
+        if settings.certificateFile == "" { settings.certificateFile = nil }
         settings.endpoints = provider.endpoints ?? (provider.isWhole ? nil : sameProvider?.endpoints)
         settings.allowedOrigins =
             provider.allowedOrigins ?? preset?.allowedOrigins ?? sameProvider?.allowedOrigins ?? []
         settings.parameters = (preset?.parameters ?? [:]).merging(known?.parameters ?? [:]) { $1 }
             .merging(choice.parameters) { $1 }.filter { !$0.value.isEmpty }
         settings.resources = choice.resources ?? known?.resources ?? []
+        settings.trustedAudiences = choice.trustedAudiences ?? known?.trustedAudiences ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
         return settings

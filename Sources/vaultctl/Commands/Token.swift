@@ -22,6 +22,7 @@ struct Token: VaultCommand {
                 && curl -H "Authorization: Bearer $token" https://api.example.com/
               token=$(vaultctl token work --min-valid 10m) || exit
               vaultctl token work --renew
+              vaultctl token work --id
               vaultctl token work --json
             """)
 
@@ -33,6 +34,10 @@ struct Token: VaultCommand {
             valueName: "time"))
     var minimumValidity: String?
     @Flag(help: "Renew the token now, whatever its expiry says.") var renew = false
+    @Flag(
+        name: .customLong("id"),
+        help: "Print the ID token, which says who signed in, in place of the access token.")
+    var isOfUser = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -40,7 +45,8 @@ struct Token: VaultCommand {
     /// The parsed arguments, in the form of the fast path.
     var arguments: TokenArguments {
         TokenArguments(
-            profile: profile, minimumValidity: minimumValidity, renew: renew, location: location.arguments,
+            profile: profile, minimumValidity: minimumValidity, renew: renew, isOfUser: isOfUser,
+            location: location.arguments,
             unlock: unlock.arguments, json: format.json)
     }
 
@@ -64,22 +70,39 @@ struct Token: VaultCommand {
         }
         let place = try session.profileStore()
         let tokens = try tokens(of: name, in: place, renew: arguments.renew, configuration, console)
+        let idToken = arguments.isOfUser ? try Self.idToken(of: tokens, name) : nil
         if arguments.minimumValidity != nil { note(tokens, configuration.accessTokenRefreshBuffer, console) }
         if arguments.json {
             var json = JSONWriter(console.output)
             json.object { json in
                 json.member("profile", name)
                 json.member("accessToken", tokens.accessSecret)
+                if let idToken { json.member("idToken", idToken) }
                 json.member("tokenType", tokens.tokenType)
                 json.member("expires", tokens.accessTokenExpiry.map { Timestamp.text($0) })
                 json.member("scope", tokens.scope)
             }
             json.end()
         } else {
-            tokens.accessSecret.withBytes { console.output.write($0) }
+            (idToken ?? tokens.accessSecret).withBytes { console.output.write($0) }
             if StandardStream.output.isTerminal { console.output.write("\n") }
         }
         return .done
+    }
+
+    /// Returns the ID token. Throws when there is none, or it has expired: a server would refuse it.
+    private static func idToken(of tokens: TokenInfo, _ name: String) throws(CommandFailure) -> Secret {
+        guard let idToken = tokens.idSecret else {
+            throw CommandFailure(
+                .notFound, "the provider gave no ID token",
+                "\(CommandFailure.signingIn(name).dropLast()) --scope openid\" asks for one")
+        }
+        if let expiry = tokens.idTokenExpiry, expiry <= Date() {
+            throw CommandFailure(
+                .notFound, "the ID token has expired",
+                "--renew asks for a new one; otherwise \(CommandFailure.signingIn(name)) signs in again")
+        }
+        return idToken
     }
 
     /// Prints a note when the token is valid for less time than `--min-valid` requires.

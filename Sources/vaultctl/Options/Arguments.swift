@@ -35,6 +35,8 @@ struct TokenArguments: Equatable, FastArguments {
     var profile = ""
     var minimumValidity: String?
     var renew = false
+    /// Whether the ID token is printed, in place of the access token.
+    var isOfUser = false
     var location = LocationArguments()
     var unlock = UnlockArguments()
     var json = false

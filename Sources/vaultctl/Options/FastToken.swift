@@ -12,7 +12,11 @@ enum FastToken {
     }
 
     private static func flag(_ name: String) -> WritableKeyPath<TokenArguments, Bool>? {
-        name == "--renew" ? \.renew : FastOptions.flag(name)
+        switch name {
+        case "--renew": \.renew
+        case "--id": \.isOfUser
+        default: FastOptions.flag(name)
+        }
     }
 
     private static func option(_ name: String) -> WritableKeyPath<TokenArguments, String?>? {

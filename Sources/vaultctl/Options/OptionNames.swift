@@ -2,7 +2,7 @@
 enum OptionNames {
     /// The options that take a value.
     static let valued: Set<String> = [
-        "allow-origin", "attribute", "audience", "authorization-endpoint", "backend", "client-id",
+        "allow-origin", "attribute", "audience", "authorization-endpoint", "backend", "ca-file", "client-id",
         "client-secret-fd",
         "client-secret-file",
         "collection",
@@ -21,7 +21,7 @@ enum OptionNames {
         "service", "state-dir",
         "tenant", "timeout", "to", "token-endpoint",
         "to-key-file",
-        "to-passphrase-file", "to-vault", "value-size", "vault",
+        "to-passphrase-file", "to-vault", "trusted-audience", "value-size", "vault",
     ]
 
     /// The options without a value.

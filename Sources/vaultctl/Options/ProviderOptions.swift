@@ -1,6 +1,8 @@
 import ArgumentParser
 import ProgramSupport
+import SystemPackage
 import TokenVaultAuth
+import TokenVaultPlatform
 
 /// The options of `vaultctl login` that say which provider and which client.
 struct ProviderOptions: ParsableArguments {
@@ -13,7 +15,7 @@ struct ProviderOptions: ParsableArguments {
     var provider: String?
     @Option(
         help: ArgumentHelp(
-            "With --provider: the organization at azure, or the host of auth0, gitlab or okta.",
+            "With --provider: the tenant ID at azure, or the host name at auth0, gitlab or okta.",
             valueName: "name"))
     var tenant: String?
     @Option(
@@ -21,21 +23,31 @@ struct ProviderOptions: ParsableArguments {
         help: ArgumentHelp("The name that the provider gave this client.", valueName: "id"))
     var clientID: String?
     @Option(
-        help: ArgumentHelp("The address of the sign-in page, without metadata.", valueName: "url"))
+        help: ArgumentHelp(
+            "The address of the sign-in page, for a provider without metadata.", valueName: "url"))
     var authorizationEndpoint: String?
     @Option(
         help: ArgumentHelp(
             "The address of token requests, for a provider without metadata.", valueName: "url"))
     var tokenEndpoint: String?
-    @Option(help: ArgumentHelp("The address of device requests, without metadata.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "The address of device requests, for a provider without metadata.", valueName: "url"))
     var deviceEndpoint: String?
-    @Option(help: ArgumentHelp("The address of revocations, without metadata.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp("The address of revocations, for a provider without metadata.", valueName: "url"))
     var revocationEndpoint: String?
     @Option(
         help: ArgumentHelp(
-            "Another address than the issuer's that you may be sent to. May be given several times.",
+            "An origin, besides the issuer's, that you may be sent to. May be given several times.",
             valueName: "url"))
     var allowOrigin: [String] = []
+    @Option(
+        name: .customLong("ca-file"),
+        help: ArgumentHelp(
+            "The file of certificates (PEM) that are trusted besides the system's.", valueName: "path"),
+        completion: .file())
+    var certificateFile: String?
 }
 
 /// The provider that the options name.
@@ -46,6 +58,8 @@ struct ProviderChoice {
     private(set) var endpoints: ProviderEndpoints?
     /// `nil` unless given.
     private(set) var allowedOrigins: [String]?
+    /// `nil` unless given; an empty one removes the stored one.
+    private(set) var certificateFile: String?
 
     /// Whether the options name both provider and client.
     var isWhole: Bool { issuer != nil && clientID != nil }
@@ -64,6 +78,7 @@ struct ProviderChoice {
         issuer = options.issuer
         allowedOrigins = options.allowOrigin.isEmpty ? nil : options.allowOrigin.filter { !$0.isEmpty }
         endpoints = try Self.endpoints(options)
+        certificateFile = try options.certificateFile.map(Self.certificateFile)
         if let name = options.provider {
             guard options.issuer == nil else {
                 throw .usage(
@@ -74,14 +89,26 @@ struct ProviderChoice {
             self.preset = preset
             endpoints = endpoints ?? preset.endpoints
         } else if options.tenant != nil {
-            throw .usage("--tenant is of a known provider", "give --provider as well, or leave it out")
+            throw .usage("--tenant needs --provider", "give --provider as well, or leave it out")
         }
         if let issuer { try Self.check(issuer: issuer) }
         for text in allowedOrigins ?? [] {
             guard let origin = RequestOrigin(address: text), origin.keepsSecrets, origin.text == text else {
-                throw .usage("--allow-origin is no origin", "give it as in https://login.example.com")
+                throw .usage(
+                    "--allow-origin is not an https origin", "give it as in https://login.example.com")
             }
         }
+    }
+
+    /// Returns the absolute path of a readable file, since later commands run elsewhere.
+    private static func certificateFile(_ path: String) throws(CommandFailure) -> String {
+        guard !path.isEmpty else { return path }
+        let file = FilePath(path)
+        guard (try? FileDescriptor.open(file, .readOnly, options: .closeOnExec).closeAfter {}) != nil else {
+            throw .usage("the file of --ca-file cannot be read", "give the path of a readable file")
+        }
+        guard file.isRelative, let here = try? PosixDirectory(".").absolutePath else { return path }
+        return here.pushing(file).string
     }
 
     private static func preset(_ name: String) throws(CommandFailure) -> ProviderPreset {
@@ -101,9 +128,10 @@ struct ProviderChoice {
         case .none: throw .usage("this --provider has no tenants", "leave --tenant out")
         case .organization:
             throw .usage(
-                "--tenant has to name the organization",
-                "give its number, as in 01234567-89ab-cdef-0123-456789abcdef")
-        case .host: throw .usage("--tenant has to be the provider's host", "give it as in id.example.com")
+                "--tenant has to be the directory (tenant) ID",
+                "give it as in 01234567-89ab-cdef-0123-456789abcdef")
+        case .host:
+            throw .usage("--tenant has to be the provider's host name", "give it as in id.example.com")
         }
     }
 
@@ -114,14 +142,15 @@ struct ProviderChoice {
         guard let token = options.tokenEndpoint else {
             guard others.allSatisfy({ $0 == nil }) else {
                 throw .usage(
-                    "the endpoints of a provider without metadata need --token-endpoint", "give it as well")
+                    "an endpoint option needs --token-endpoint", "add --token-endpoint URL")
             }
             return nil
         }
         for address in others + [token] {
             guard let address else { continue }
             guard RequestOrigin(address: address)?.keepsSecrets ?? false else {
-                throw .usage("an endpoint is no https address", "give the whole address")
+                throw .usage(
+                    "an endpoint is not an https address", "give it as in https://id.example.com/token")
             }
         }
         var endpoints = ProviderEndpoints(token: token)
@@ -133,7 +162,7 @@ struct ProviderChoice {
 
     private static func check(issuer: String) throws(CommandFailure) {
         guard issuer.contains("://") else {
-            throw .usage("--issuer has no https:// at its beginning", "give the whole address")
+            throw .usage("--issuer does not begin with https://", "give the whole address")
         }
         let path = issuer.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3).joined(
             separator: "/")
@@ -141,16 +170,16 @@ struct ProviderChoice {
             RedirectAddress.isPath(path)
         else {
             throw .usage(
-                "--issuer is no address of a provider",
+                "--issuer is not the address of a provider",
                 "give it as in https://id.example.com, without a query")
         }
         guard !issuer.contains("/.well-known/") else {
             throw .usage(
-                "--issuer is where the provider's metadata is, not the provider",
+                "--issuer is the address of the metadata",
                 "leave /.well-known/ and what follows out")
         }
         guard origin.keepsSecrets else {
-            throw .usage("--issuer is http, which can be read on the way", "give its https address")
+            throw .usage("--issuer is http, which is not encrypted", "give its https address")
         }
     }
 }

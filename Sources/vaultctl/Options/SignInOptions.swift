@@ -2,7 +2,7 @@ import ArgumentParser
 import ProgramSupport
 import TokenVaultAuth
 
-/// The options of `vaultctl login` that say what the provider is asked for, and where the browser returns to.
+/// The options of `vaultctl login` for the request to the provider and for the redirect address.
 struct SignInOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("A scope to ask for. May be given several times.", valueName: "scope"))
@@ -13,13 +13,20 @@ struct SignInOptions: ParsableArguments {
             valueName: "name=value"))
     var parameter: [String] = []
     @Option(
-        help: ArgumentHelp("The API that the token is for, as some providers call it.", valueName: "name"))
+        help: ArgumentHelp(
+            "The API that the token is for: the parameter \"audience\" of some providers.", valueName: "name")
+    )
     var audience: String?
     @Option(
         help: ArgumentHelp(
             "The address of an API that the token is for (RFC 8707). May be given several times.",
             valueName: "url"))
     var resource: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Another client of yours that the ID token may also be for. May be given several times.",
+            valueName: "id"))
+    var trustedAudience: [String] = []
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
@@ -28,18 +35,20 @@ struct SignInOptions: ParsableArguments {
     var redirectURI: String?
     @Option(
         help: ArgumentHelp(
-            "The port that the browser returns to, where the provider accepts only one.",
+            "The port that the browser returns to, if the provider accepts only one; 0 for any.",
             valueName: "number"))
     var redirectPort: String?
 }
 
-/// What the provider is asked for, as the options say it.
+/// The checked values of ``SignInOptions``.
 struct SignInChoice {
     let scopes: [String]
-    /// By name; an empty value takes back one of the profile or of the provider's preset.
+    /// By name; an empty value removes one of the profile or of the preset.
     private(set) var parameters: [String: String] = [:]
     /// `nil` unless given.
     let resources: [String]?
+    /// `nil` unless given.
+    let trustedAudiences: [String]?
     let redirect: RedirectAddress?
     let port: Int?
 
@@ -55,9 +64,11 @@ struct SignInChoice {
         scopes = options.scope
         let resources = options.resource.filter { !$0.isEmpty }
         guard resources.allSatisfy(SignInSettings.isResource) else {
-            throw .usage("--resource is no address", "give it as in https://api.example.com/")
+            throw .usage("--resource is not an absolute address", "give it as in https://api.example.com/")
         }
         self.resources = options.resource.isEmpty ? nil : resources
+        trustedAudiences =
+            options.trustedAudience.isEmpty ? nil : options.trustedAudience.filter { !$0.isEmpty }
         port = try options.redirectPort.map { (text) throws(CommandFailure) in
             try Settings.number(text, named: "--redirect-port", 0...65_535)
         }
@@ -78,8 +89,8 @@ struct SignInChoice {
         let name = String(parts[0])
         guard SignInSettings.isParameter(name) else {
             throw .usage(
-                "a --parameter has a name that cannot be given",
-                "use the option for it, such as --scope or --resource, or leave it out")
+                "a --parameter with this name cannot be given",
+                "use its own option, such as --scope or --resource, or leave it out")
         }
         guard parameters.updateValue(String(parts[1]), forKey: name) == nil else {
             throw .usage("a --parameter is given twice", "give each name once")
@@ -89,8 +100,8 @@ struct SignInChoice {
     private static func redirect(_ text: String) throws(CommandFailure) -> RedirectAddress {
         guard let address = RedirectAddress(text) else {
             throw .usage(
-                "--redirect-uri is not an address of this machine that can be listened on",
-                "give it as in http://127.0.0.1/callback, with 127.0.0.1, [::1] or localhost")
+                "--redirect-uri is not a usable address of this machine",
+                "give it as in http://localhost:8400/signed-in, with 127.0.0.1, [::1] or localhost")
         }
         return address
     }

@@ -23,7 +23,7 @@ extension CommandFailure {
         case .refreshFailed(let failure, let time):
             self.init(failure, trouble, retryAfter: time, signIn)
         case .tokenRefused, .scopeInsufficient:
-            // Only an API refuses access tokens, and this program asks none.
+            // Only an API rejects access tokens, and this program sends no request to an API.
             self.init(.refused, error.description, "\(signIn) signs in again")
         case .sessionChanged:
             self.init(.conflict, "somebody signed in or out meanwhile", "ask again")
@@ -59,7 +59,7 @@ extension CommandFailure {
 
     /// Advice for a certificate of a private authority.
     private static let trusting =
-        "an authority of your own is to be among those that this machine trusts (update-ca-certificates)"
+        "trust the authority on this machine (update-ca-certificates), or sign in with --ca-file"
 
     /// Returns the failure when new tokens arrived and the vault did not confirm storing them in time.
     static func notStoredInTime(_ name: String) -> CommandFailure {
@@ -90,7 +90,7 @@ extension CommandFailure {
             let time = retryAfter.map { " before \(Timestamp.text($0))" } ?? " yet"
             let reason: String
             if case .failed(let failure) = trouble, failure.kind == .throttled {
-                reason = "the provider asks to come back later, and"
+                reason = "the provider limits requests, and"
             } else {
                 reason = "the last attempt failed, and the provider"
             }
@@ -239,6 +239,19 @@ extension CommandFailure {
         }
     }
 
+    /// Returns the advice for an ID token with this problem, in words (`IDTokenProblem`).
+    private static func advice(ofIDToken problem: String) -> String {
+        switch problem {
+        case "audience", "authorized party":
+            "if the other client in it is yours, add --trusted-audience with its ID; check --client-id"
+        case "algorithm":
+            "have the provider sign with RS256 or ES256, or give the client's secret if it signs with that"
+        case "expired", "not yet valid": "check the clock of this machine, and sign in again"
+        case "issuer": "check --issuer"
+        default: "sign in again"
+        }
+    }
+
     /// Creates the failure of a sign-in.
     init(_ failure: WorkerFailure) {
         let detail = failure.detail.map { $0.utf8.count <= 100 ? Self.printable($0) : "it" } ?? "it"
@@ -281,10 +294,11 @@ extension CommandFailure {
                 .unavailable, "the provider's metadata has moved to \(address)",
                 "give --issuer as there, without /.well-known/ and what follows")
         case .foreignEndpoint:
-            let origin = failure.detail.map(Self.printable) ?? "another address"
+            let origin = failure.detail.map(Self.printable)
             self.init(
-                .refused, "the provider's metadata names \(origin), which is not the issuer's address",
-                "if you know that it is the provider's, add --allow-origin \(origin)")
+                .refused,
+                "the provider's metadata sends you to \(origin ?? "another address"), not to the issuer's origin",
+                origin.map { "if you trust that address, add --allow-origin \($0)" } ?? "check --issuer")
         case .invalidMetadata:
             self.init(
                 .unavailable, "\(detail) in the provider's metadata cannot be used", "check --issuer")
@@ -305,10 +319,12 @@ extension CommandFailure {
         case .cannotListen:
             self.init(
                 .unavailable, "the port that the browser is to come back to could not be listened on",
-                "end the program that uses it, give another --redirect-port, 0 for any that is free, or sign in with --device"
+                "stop the program that uses it, change the port of --redirect-uri or --redirect-port (0 for any), or use --device"
             )
         case .invalidIDToken:
-            self.init(.refused, "the provider's ID token is not accepted (\(detail))", "sign in again")
+            self.init(
+                .refused, "the provider's ID token is not accepted (\(detail))",
+                Self.advice(ofIDToken: detail))
         case .noIDToken:
             self.init(
                 .refused, "the provider's ID token is not accepted (missing)",

@@ -60,7 +60,7 @@ extension CommandFailure {
     /// The failure for a profile that does not exist.
     static let noProfile = CommandFailure(
         .notFound, "there is no such profile",
-        "\"vaultctl login PROFILE --issuer URL --client-id ID\" makes one; \"vaultctl profiles\" shows those there are"
+        "\"vaultctl login PROFILE --issuer URL --client-id ID\" creates it; \"vaultctl profiles\" lists all"
     )
 
     /// Returns the failure for the existing profile `name` without a session.

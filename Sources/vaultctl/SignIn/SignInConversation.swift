@@ -89,7 +89,7 @@ final class SignInConversation {
         let origin = RequestOrigin(address: prompt.address)
         if !knownOrigins.contains(where: { RequestOrigin(address: $0) == origin }), let origin {
             console.note(
-                "that is at \(origin.text), which is not the issuer's address: go on only if you know it to be the provider's"
+                "the page is at \(origin.text), not at the issuer's origin: continue only if you trust that address"
             )
         }
         // A device sign-in does not return to this machine, so no port can be wrong.

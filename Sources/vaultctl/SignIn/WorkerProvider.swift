@@ -64,14 +64,17 @@ struct WorkerProvider: SessionProvider {
     private func ask(
         _ message: WorkerRequest, _ limit: Duration
     ) async throws(OAuthProgram.WorkerError) -> WorkerReply {
+        var message = message
+        message.network = NetworkSettings.ofEnvironment
         let thread = WorkerThread(name: "oauth")
+        let request = message
         let outcome = await withCheckedContinuation { continuation in
             thread.run {
                 continuation.resume(
                     returning: Result { () throws(OAuthProgram.WorkerError) in
                         guard case .success(let program) = program else { throw .other(missing) }
                         return try program.ask(
-                            message, until: Deadline(after: limit), interruption: signals, show: show)
+                            request, until: Deadline(after: limit), interruption: signals, show: show)
                     })
             }
         }
@@ -87,5 +90,18 @@ extension OAuthProgram {
     /// Returns the program, or the reason that it cannot be used.
     static var found: Result<OAuthProgram, CommandFailure> {
         Result { () throws(CommandFailure) in try find() }
+    }
+}
+
+extension NetworkSettings {
+    /// The settings in this program's environment; `nil` when it has none. As in other programs, a name in
+    /// small letters comes first.
+    fileprivate static var ofEnvironment: NetworkSettings? {
+        var settings = NetworkSettings()
+        settings.proxy = ProcessFacts.environment("https_proxy") ?? ProcessFacts.environment("HTTPS_PROXY")
+        settings.proxyExceptions =
+            ProcessFacts.environment("no_proxy") ?? ProcessFacts.environment("NO_PROXY")
+        settings.certificateFile = ProcessFacts.environment("SSL_CERT_FILE")
+        return settings == NetworkSettings() ? nil : settings
     }
 }

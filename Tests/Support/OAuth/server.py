@@ -90,6 +90,16 @@ class Keeper:
         port, pem = encryption.serve(self.front, name, file, version, ciphers)
         return {"port": port, "certificate": pem, "file": file}
 
+    def proxy(self):
+        """Starts a proxy that opens a tunnel to this machine for every host."""
+        from connect_proxy import ConnectProxy
+
+        self.connect_proxy = ConnectProxy()
+        return {"port": self.connect_proxy.port}
+
+    def proxied(self):
+        return {"requests": self.connect_proxy.requests}
+
     # What the provider does
 
     def lifetime(self, seconds, id_token=None):

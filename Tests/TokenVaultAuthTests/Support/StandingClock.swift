@@ -3,7 +3,7 @@ import Synchronization
 @testable import TokenVaultAuth
 
 /// A clock that stands still until a test moves it, so that no time limit depends on how busy the machine is.
-/// Pauses of less than a second really pass.
+/// Pauses of less than a second take real time.
 final class StandingClock: Sendable {
     private struct State {
         var now = Duration.zero

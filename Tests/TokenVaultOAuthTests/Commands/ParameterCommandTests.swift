@@ -11,7 +11,7 @@ import Testing
         ).place(in: home)
         let first = try home.signIn(
             at: "https://id.example.com", "--parameter", "prompt=a=b", "--audience", "my api", "--resource",
-            "https://api.example.com/"
+            "https://api.example.com/", "--trusted-audience", "friend"
         ).end()
         #expect(first.status == 0, "\(first.error)")
         #expect(try home.run("login", "work", "--no-browser").status == 0)
@@ -22,9 +22,10 @@ import Testing
             #expect(request.contains(#""prompt":"a=b""#) && request.contains(#""audience":"my api""#))
         }
         for request in asked { #expect(request.contains(#""resources":["https:\/\/api.example.com\/"]"#)) }
-        // A renewal has no page that a parameter would be for.
+        for request in asked { #expect(request.contains(#""trustedAudiences":["friend"]"#)) }
+        // A renewal sends no authorization parameters.
         #expect(!asked[2].contains("audience"))
-        // One parameter is replaced, and an empty value takes back.
+        // A new value replaces a stored parameter, and an empty value removes it.
         for change in [["--parameter", "prompt=none"], ["--audience", ""], ["--resource", ""]] {
             #expect(try home.start(["login", "work", "--no-browser"] + change).end().status == 0)
         }

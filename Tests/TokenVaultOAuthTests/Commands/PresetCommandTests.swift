@@ -92,7 +92,7 @@ import TokenVaultAuth
                     #""endpoints":{"authorization":"https:\/\/id.example.com\/a","token":"https:\/\/id.example.com\/t"}"#
                 ), "\(request)")
         }
-        // They are the provider's, whichever client; a sign-in with both options starts over.
+        // Endpoints are kept for another client of the provider. A sign-in with both options starts over.
         #expect(try home.run("login", "work", "--client-id", "b", "--no-browser").status == 0)
         #expect(home.asked("browser").last?.contains("endpoints") == true)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)

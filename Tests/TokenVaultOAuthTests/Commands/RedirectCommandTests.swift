@@ -5,9 +5,9 @@ import NIOHTTP1
 import TestLanes
 import Testing
 
-/// Where `vaultctl login` sends a person, and where the browser returns to.
+/// The provider's page and the redirect address of `vaultctl login`.
 @Suite(.tags(.provider), .from(.all)) struct RedirectCommandTests {
-    /// The address that a provider knows goes to that provider alone, and stays what it was.
+    /// The profile keeps the redirect address, and another client of the provider does not get it.
     @Test func theRedirectAddressIsKept() throws {
         let home = try SignInHome(nil)
         try SaidWorker().place(in: home)
@@ -36,8 +36,8 @@ import Testing
             ])
     }
 
-    /// A dishonest provider, asked for by mistake, that names the page of an honest one: the person gets no page,
-    /// and is asked to say so on purpose.
+    /// A dishonest provider's metadata names the page of an honest provider. The page is not shown, and
+    /// --allow-origin is suggested.
     @Test func thePageOfAnotherProviderIsNotShown() async throws {
         let honest = try RunningProvider()
         let dishonest = try await ScriptedServer { [origin = honest.origin] asked in
@@ -55,7 +55,7 @@ import Testing
         #expect(refused.status == 5, "\(refused.status) \(refused.error)")
         #expect(refused.error.contains("add --allow-origin \(honest.origin)"), "\(refused.error)")
         #expect(!refused.error.contains("open this address"))
-        // Even where it is allowed, the honest provider gives no code: the path is not registered there.
+        // With --allow-origin, the honest provider still issues no code, because the path is not registered there.
         let misled = try home.start(arguments + ["--allow-origin", honest.origin])
         let address = try misled.expect(after: "in a browser on this machine: ", until: "\n")
         #expect(address.contains("%2Fissuer%2F127.0.0.1"), "\(address)")

@@ -32,6 +32,28 @@ import TokenVaultAuth
         #expect(try provider.requests("refresh_token") == 0)
     }
 
+    /// The ID token says who signed in; one that is missing or over is not printed.
+    @Test(
+        arguments: [(nil, 3, "no ID token"), (4_000_000_000, 0, ""), (1_000_000_000, 3, "has expired")]
+            as [(Int?, Int32, String)])
+    func theIDTokenIsPrinted(_ expiry: Int?, _ status: Int32, _ reason: String) throws {
+        let home = try SignInHome(nil)
+        let claims = expiry.map {
+            Data(#"{"iss":"a","sub":"b","aud":"c","iat":1,"exp":\#($0)}"#.utf8).base64EncodedString()
+        }
+        let token = claims.map { "eyJhbGciOiJub25lIn0.\($0.replacing("=", with: "")).fake" }
+        try SaidWorker(signIn: SaidWorker.signedIn("fake-1", token.map { #","idToken":"\#($0)""# } ?? ""))
+            .place(in: home)
+        #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
+        let printed = try home.run("token", "work", "--id")
+        #expect(printed.status == status && (reason.isEmpty || printed.error.contains(reason)), "\(printed)")
+        #expect(printed.output == (status == 0 ? token : ""))
+        let json = try home.run("token", "work", "--id", "--json")
+        #expect(json.status == status)
+        #expect(json.output.contains("\"idToken\":\"\(token ?? "")\"") == (status == 0))
+        #expect(try home.run("token", "work", "--json").output.contains("idToken") == false)
+    }
+
     @Test func aTokenThatIsOverIsRenewedOnce() async throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
