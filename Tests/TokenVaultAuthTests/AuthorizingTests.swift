@@ -160,12 +160,36 @@ import TokenVault
         #expect(server.requests == 2)
     }
 
+    /// Processes that take one another's tokens cause no more requests than one.
+    @Test func managersOfOneVaultDoNotReplaceInTurn() async throws {
+        let vault = try SharedVault()
+        let server = RotatingServer()
+        let scene = scene
+        let managers = [
+            scene.manager(server, storage: try vault.storage()),
+            scene.manager(server, storage: try vault.storage()),
+        ]
+        try await managers[0].updateTokens(scene.tokens())
+        let providers = managers.map { TokenAuthProvider(manager: $0, allowedOrigins: [origin]) }
+        for round in 0..<10 {
+            let status = try await providers[round % 2].send(
+                Request(origin: origin), facts: { ResponseMetadata(status: $0) }
+            ) { _ in 401 }
+            #expect(status == 401)
+        }
+        // Each manager may have replaced one token of the other.
+        #expect(server.requests <= 2)
+    }
+
     /// No refresh adds a scope (RFC 6750 section 3.1).
     @Test(arguments: [
         (401, #"Bearer realm="a, b", error="insufficient_scope", scope="write""#, true),
         (403, "bearer error=insufficient_scope", true),
         (401, #"Bearer error="invalid_token", error_description="not error=insufficient_scope""#, false),
         (401, #"Basic realm="error=insufficient_scope""#, false), (401, "", false),
+        (401, "Bearer error = \"insufficient_scope\"", true), (401, "Bearer\terror=insufficient_scope", true),
+        (401, #"Bearer realm="a\"b", error="insufficient_scope""#, true),
+        (401, #"DPoP error="x", Bearer error="insufficient_scope""#, true), (401, "=,= =\"", false),
     ])
     func aMissingScopeIsReportedWithoutRefresh(_ status: Int, _ challenge: String, _ isOfScope: Bool)
         async throws

@@ -146,22 +146,37 @@ final class KeyProvider: Sendable {
             await provider.problem(try key.sign(provider.claims(["azp": "\"other\""]))) == .authorizedParty)
     }
 
-    /// A claim that the client does not need does not end a sign-in.
-    @Test(arguments: [
-        "azp", "nbf", "auth_time", "at_hash", "email", "email_verified", "name", "preferred_username",
-    ])
+    /// A claim that describes the user does not end a sign-in. One that limits the token does.
+    @Test(arguments: ["auth_time", "email", "name", "preferred_username"])
     func anOptionalClaimThatCannotBeReadCountsAsAbsent(_ name: String) async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([key])
-        for value in [#"{"a":1}"#, "[]", "null"] {
+        for value in [#"{"a":1}"#, "[]", "null", "7"] where name != "auth_time" || value != "7" {
             let claims = try await provider.validator.validate(
                 try key.sign(provider.claims([name: value])),
                 expecting: IDTokenExpectation(nonce: "fake-nonce", accessToken: "fake"))
             #expect(claims.email == nil && claims.name == nil && claims.isEmailVerified == nil)
         }
+        for limit in ["azp", "nbf", "at_hash"] {
+            #expect(await provider.problem(try key.sign(provider.claims([limit: "[]"]))) == .malformed)
+        }
         // It is not absent where it is asked for.
         let token = try key.sign(provider.claims(["nonce": "7"]))
         #expect(await provider.problem(token) == .nonce)
+    }
+
+    /// Only a clear yes makes an address verified.
+    @Test(arguments: [
+        ("true", true), ("1", true), ("\"true\"", true), ("0", false), ("[]", false), ("{}", false),
+        ("\"yes\"", false),
+    ])
+    func anUnclearAddressIsNotVerified(_ value: String, _ isVerified: Bool) async throws {
+        let key = try #require(SigningKey.make("ES256"))
+        let provider = try await KeyProvider([key])
+        let claims = try await provider.validator.validate(
+            try key.sign(provider.claims(["email": "\"a@example.com\"", "email_verified": value])),
+            expecting: IDTokenExpectation(nonce: "fake-nonce"))
+        #expect(claims.email == "a@example.com" && claims.isEmailVerified == isVerified)
     }
 
     /// A client's own secret signs, if the provider offers it and the secret is long enough.

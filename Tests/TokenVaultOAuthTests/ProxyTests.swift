@@ -69,6 +69,8 @@ import TokenVaultAuth
             ("https://id.example", ["id.example:443"], true),
             ("https://id.example", ["id.example:8443"], false),
             ("https://id.example", ["", "."], false), ("https://192.0.2.1", ["192.0.2.1"], true),
+            ("https://a.id.example", ["*.id.example"], true), ("https://192.0.2.1", ["0.2.1"], false),
+            ("https://[2001:db8::1]", ["[2001:db8::1]"], true), ("https://[2001:db8::1]", ["db8::1"], false),
         ] as [(String, [String], Bool)])
     func anExceptionIsAHostOrADomain(_ address: String, _ exceptions: [String], _ isDirect: Bool) throws {
         let origin = try #require(RequestOrigin(address: address))

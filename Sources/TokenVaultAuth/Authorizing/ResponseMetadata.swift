@@ -22,21 +22,42 @@ public struct ResponseMetadata: Sendable {
     /// which no renewal adds.
     var needsOtherScope: Bool {
         (status == 401 || status == 403)
-            && challenges.contains { Self.error(in: $0) == "insufficient_scope" }
+            && challenges.contains { Self.errors(in: $0).contains("insufficient_scope") }
     }
 
-    /// Returns the value of the parameter `error` in a challenge.
-    private static func error(in challenge: String) -> String? {
-        var isQuoted = false
-        let parts = challenge.utf8.split { byte in
-            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
-            return !isQuoted && (byte == UInt8(ascii: ",") || byte == UInt8(ascii: " "))
+    /// Returns the values of the parameters called `error` in a challenge (RFC 9110 section 11.2).
+    private static func errors(in challenge: String) -> [String] {
+        var errors: [String] = []
+        var rest = Array(challenge.utf8)[...]
+        func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        while !rest.isEmpty {
+            rest = rest.drop { isSpace($0) || $0 == UInt8(ascii: ",") }
+            let name = rest.prefix { !isSpace($0) && $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "=") }
+            rest = rest.dropFirst(name.count).drop(while: isSpace)
+            guard rest.first == UInt8(ascii: "=") else { continue }
+            rest = rest.dropFirst().drop(while: isSpace)
+            let value = value(&rest)
+            if String(decoding: name, as: UTF8.self).lowercased() == "error" { errors.append(value) }
         }
-        for part in parts {
-            let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1)
-            guard pair.count == 2, String(Substring(pair[0])).lowercased() == "error" else { continue }
-            return String(Substring(pair[1])).replacing("\"", with: "")
+        return errors
+    }
+
+    /// Takes a token or a quoted text off the front of `rest`.
+    private static func value(_ rest: inout ArraySlice<UInt8>) -> String {
+        var value: [UInt8] = []
+        guard rest.first == UInt8(ascii: "\"") else {
+            while let byte = rest.first, byte != UInt8(ascii: " "), byte != UInt8(ascii: "\t"),
+                byte != UInt8(ascii: ",")
+            {
+                value.append(rest.removeFirst())
+            }
+            return String(decoding: value, as: UTF8.self)
         }
-        return nil
+        rest.removeFirst()
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            let isEscape = byte == UInt8(ascii: "\\")
+            value.append(isEscape ? rest.popFirst() ?? byte : byte)
+        }
+        return String(decoding: value, as: UTF8.self)
     }
 }

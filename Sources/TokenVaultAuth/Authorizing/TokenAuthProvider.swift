@@ -61,6 +61,10 @@ public struct TokenAuthProvider: Sendable {
             return nil
         }
         if let date = response.serverDate { manager.noteServerDate(date, from: origin) }
+        guard !response.needsOtherScope || sent.isRetry else {
+            await report(.scopeInsufficient)
+            return nil
+        }
         guard !sent.isRetry, sent.request.isReplayable,
             let newer = try await self.token(replacing: token, after: response)
         else { return nil }

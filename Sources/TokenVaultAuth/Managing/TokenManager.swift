@@ -35,7 +35,7 @@ public actor TokenManager {
     var saving: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     /// The newest token that replaced a refused one, and its time.
-    private var replacement: (token: Secret, time: Date)?
+    private var replacement: (token: AccessToken, time: Date)?
 
     /// The time after which a token that replaced a refused one may be replaced itself, in seconds.
     private static let replacementPause = 30.0
@@ -82,22 +82,39 @@ public actor TokenManager {
 
     /// Returns a token in place of a rejected token: the newest stored token if it differs, or a new one.
     /// Throws the same errors as ``validAccessToken()``, and `sessionChanged` when `refused` belongs to a
-    /// session other than the present one. Throws `tokenRefused` when `refused` replaced another refused token
-    /// less than half a minute ago.
+    /// session other than the present one. Throws `tokenRefused` when `refused` and the last replacement of a
+    /// refused token are less than half a minute old.
     public func accessToken(replacing refused: AccessToken) async throws(TokenError) -> AccessToken {
         let demand = TokenRequirement(
             session: refused.session, refused: refused.secret, shift: board.snapshot.shift,
             begun: configuration.clock())
-        if let known = board.snapshot.session, judgement().satisfies(demand, known.record) {
-            return AccessToken(known.record)
+        let known = board.snapshot.session
+        if let known, judgement().satisfies(demand, known.record) {
+            return noted(AccessToken(known.record))
         }
-        if let replacement, replacement.token == refused.secret,
-            abs(configuration.clock().timeIntervalSince(replacement.time)) < Self.replacementPause
-        {
+        if let replacement, isNew(refused, known, after: replacement) {
             throw .tokenRefused
         }
-        let token = AccessToken(try await obtain(demand).record)
-        replacement = (token.secret, configuration.clock())
+        return noted(AccessToken(try await obtain(demand).record))
+    }
+
+    /// Whether `refused` is only seconds old, and so is the last replacement. Another process may have obtained
+    /// it. An expired token is not new, however short its life was.
+    private func isNew(
+        _ refused: AccessToken, _ known: StoredSession?, after replacement: (token: AccessToken, time: Date)
+    ) -> Bool {
+        let now = configuration.clock()
+        guard replacement.token.session == refused.session,
+            abs(now.timeIntervalSince(replacement.time)) < Self.replacementPause
+        else { return false }
+        guard let record = known?.record else { return replacement.token == refused }
+        return judgement().isFresh(record)
+            && abs(now.timeIntervalSince1970 - record.obtained) < Self.replacementPause
+    }
+
+    /// Notes a token that replaces a refused one, whichever process or call obtained it.
+    private func noted(_ token: AccessToken) -> AccessToken {
+        if replacement?.token != token { replacement = (token, configuration.clock()) }
         return token
     }
 

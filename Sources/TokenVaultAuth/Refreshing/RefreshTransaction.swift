@@ -183,8 +183,11 @@ struct RefreshTransaction: Sendable {
         } else {
             record.intent = nil
         }
-        let failures = min(max(record.pause?.failures ?? 0, 0), 1_000) + 1
-        record.pause = configuration.backOff.pause(after: failure, failures: failures, now: now)
+        // A request that this process cannot make says nothing about those of other processes.
+        if failure.kind != .refused("cannot_ask") {
+            let failures = min(max(record.pause?.failures ?? 0, 0), 1_000) + 1
+            record.pause = configuration.backOff.pause(after: failure, failures: failures, now: now)
+        }
         guard try await store.replace(begun.generation, with: record) != nil else { return }
         throw .refreshFailed(failure, retryAfter: record.pause.map { Date(timeIntervalSince1970: $0.until) })
     }

@@ -27,14 +27,6 @@ extension ClientAuthentication {
         }
     }
 
-    /// The client's secret; `nil` without one.
-    var secret: Secret? {
-        switch self {
-        case .none: nil
-        case .clientSecretBasic(let secret), .clientSecretPost(let secret): secret
-        }
-    }
-
     /// Returns the form fields that authenticate `client`.
     func fields(of client: String) -> FormEncoding.Fields {
         switch self {

@@ -78,8 +78,6 @@ public struct OAuthClient: Sendable {
         self.transport = transport
         self.clock = clock
         self.sleep = sleep
-        var idTokens = idTokens
-        idTokens.clientSecret = idTokens.clientSecret ?? authentication.secret
         idTokenValidator = IDTokenValidator(
             provider: provider, clientID: clientID, configuration: idTokens, transport: transport,
             clock: clock)

@@ -139,6 +139,7 @@ package struct OAuthSessionProvider: SessionProvider {
         parameters.resources = profile.resources ?? []
         var idTokens = IDTokenValidator.Configuration()
         idTokens.trustedAudiences = Set(profile.trustedAudiences ?? [])
+        idTokens.clientSecret = profile.clientSecret.map { Secret(utf8: $0) }
         var client = try OAuthClient(
             provider: provider, clientID: profile.clientID, authentication: authentication,
             parameters: parameters, transport: transport, idTokens: idTokens)

@@ -68,7 +68,8 @@ public struct IDTokenClaims: Sendable, Equatable {
             && audience.map { Array($0.utf8) } == previous.audience.map { Array($0.utf8) }
     }
 
-    /// The claims as they are written. An optional claim that cannot be read counts as absent.
+    /// The claims as they are written. An optional claim that describes the user and cannot be read counts as
+    /// absent. One that limits the token has to be readable.
     private struct Document: Decodable {
         let iss: String
         let sub: String
@@ -100,13 +101,13 @@ public struct IDTokenClaims: Sendable, Equatable {
             aud = try claims.decode(Names.self, forKey: .aud)
             exp = try claims.decode(Time.self, forKey: .exp)
             iat = try claims.decode(Time.self, forKey: .iat)
-            azp = optional(.azp)
-            nbf = optional(.nbf)
+            azp = try claims.decodeIfPresent(String.self, forKey: .azp)
+            nbf = try claims.decodeIfPresent(Time.self, forKey: .nbf)
+            at_hash = try claims.decodeIfPresent(String.self, forKey: .at_hash)
             auth_time = optional(.auth_time)
             nonce = optional(.nonce)
-            at_hash = optional(.at_hash)
             email = optional(.email)
-            email_verified = optional(.email_verified)
+            email_verified = try claims.decodeIfPresent(Truth.self, forKey: .email_verified)
             name = optional(.name)
             preferred_username = optional(.preferred_username)
         }
@@ -140,7 +141,7 @@ public struct IDTokenClaims: Sendable, Equatable {
         }
     }
 
-    /// A truth value, which some providers write as text.
+    /// A truth value, which some providers write as text or as a number. Anything else is false.
     private struct Truth: Decodable {
         let value: Bool
 
@@ -148,8 +149,10 @@ public struct IDTokenClaims: Sendable, Equatable {
             let container = try decoder.singleValueContainer()
             if let value = try? container.decode(Bool.self) {
                 self.value = value
+            } else if let number = try? container.decode(Double.self) {
+                value = number == 1
             } else {
-                value = try container.decode(String.self) == "true"
+                value = (try? container.decode(String.self)) == "true"
             }
         }
     }

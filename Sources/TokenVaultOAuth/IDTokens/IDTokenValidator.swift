@@ -31,8 +31,8 @@ extension IDTokenExpectation: RedactedStringConvertible {}
 public struct IDTokenValidator: Sendable {
     /// The rules for accepting a token.
     public struct Configuration: Sendable {
-        /// The accepted algorithms; the provider's list, if there is one, limits them further. Default: all
-        /// algorithms with a public key.
+        /// The accepted algorithms with a public key; the provider's list, if there is one, limits them further.
+        /// Default: all. For `HS256` see ``clientSecret``.
         public var algorithms: Set<SigningAlgorithm> = Set(SigningAlgorithm.allCases)
         /// The largest accepted difference of the provider's clock. Default: 60 s.
         public var leeway: Duration = .seconds(60)
@@ -132,14 +132,18 @@ public struct IDTokenValidator: Sendable {
                 ? .invalidMetadata(ProviderMetadata.Endpoint.keySet.rawValue)
                 : .unsupported("keys for ID tokens")
         }
-        for key in try await keySet.keys(named: token.keyID, for: algorithm)
-        where await key.verifies(token, with: algorithm) { return }
+        let known = try await keySet.keys(named: token.keyID, for: algorithm)
+        for key in known.keys where await key.verifies(token, with: algorithm) { return }
         // A token without a key's name may be signed with a key that is newer than the known ones.
         if token.keyID == nil {
-            for key in await keySet.newerKeys(for: algorithm)
+            for key in await keySet.keys(newerThan: known, for: algorithm)
             where await key.verifies(token, with: algorithm) { return }
         }
         throw .invalidIDToken(.signature)
+    }
+
+    private func isTrusted(_ client: String) -> Bool {
+        configuration.trustedAudiences.contains { $0.utf8.elementsEqual(client.utf8) }
     }
 
     private func problem(
@@ -149,11 +153,10 @@ public struct IDTokenValidator: Sendable {
         guard claims.issuer.utf8.elementsEqual(issuer.utf8) else { return .issuer }
         let others = claims.audience.filter { !$0.utf8.elementsEqual(clientID.utf8) }
         guard others.count < claims.audience.count,
-            others.allSatisfy(configuration.trustedAudiences.contains)
+            others.allSatisfy(isTrusted)
         else { return .audience }
         if let party = claims.authorizedParty {
-            guard party.utf8.elementsEqual(clientID.utf8) || configuration.trustedAudiences.contains(party)
-            else { return .authorizedParty }
+            guard party.utf8.elementsEqual(clientID.utf8) || isTrusted(party) else { return .authorizedParty }
         } else if claims.audience.count > 1 {
             return .authorizedParty
         }

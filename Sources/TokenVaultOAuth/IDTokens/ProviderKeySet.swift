@@ -35,26 +35,31 @@ actor ProviderKeySet {
     /// The largest number of keys that are tried for one token.
     private static let longestTrial = 16
 
+    /// The keys that may have signed a token, of one fetch.
+    struct Candidates {
+        let keys: [ProviderKey]
+        fileprivate let fetched: Date?
+    }
+
     /// Returns the key named `keyID` that may have signed a token with `algorithm`; without a name, each
     /// fitting key. Throws `invalidIDToken` with `unknownKey`, and the error of the fetch when no key is known
     /// at all. Throws `cancelled` without waiting for the end of the fetch.
     func keys(
         named keyID: String?, for algorithm: SigningAlgorithm
-    ) async throws(OAuthError) -> [ProviderKey] {
+    ) async throws(OAuthError) -> Candidates {
         if isOld { await renew() }
-        if let keys = known(keyID, algorithm) { return keys }
+        if let keys = known(keyID, algorithm) { return Candidates(keys: keys, fetched: fetched) }
         await renew()
-        if let keys = known(keyID, algorithm) { return keys }
+        if let keys = known(keyID, algorithm) { return Candidates(keys: keys, fetched: fetched) }
         if Task.isCancelled { throw .cancelled }
         if fetched == nil, let failure { throw failure }
         throw .invalidIDToken(.unknownKey)
     }
 
-    /// Returns the fitting keys of a new fetch; none when it is too early for one.
-    func newerKeys(for algorithm: SigningAlgorithm) async -> [ProviderKey] {
-        let before = fetched
-        await renew()
-        return fetched == before ? [] : known(nil, algorithm) ?? []
+    /// Returns the fitting keys of a fetch after that of `known`; none when it is too early for one.
+    func keys(newerThan known: Candidates, for algorithm: SigningAlgorithm) async -> [ProviderKey] {
+        if fetched == known.fetched { await renew() }
+        return fetched == known.fetched ? [] : self.known(nil, algorithm) ?? []
     }
 
     private func known(_ keyID: String?, _ algorithm: SigningAlgorithm) -> [ProviderKey]? {

@@ -35,10 +35,12 @@ enum ProxySettings {
             || exceptions.contains { exception in
                 let text = exception.lowercased()
                 if text == "*" { return true }
-                let name = text.hasPrefix(".") ? String(text.dropFirst()) : text
+                let name = String(text.drop { $0 == "*" || $0 == "." }).filter { $0 != "[" && $0 != "]" }
                 guard !name.isEmpty else { return false }
+                // An address has no hosts below it.
+                let isAddress = origin.host.allSatisfy { $0.isNumber || $0 == "." || $0 == ":" }
                 return [origin.host, "\(origin.host):\(origin.port)"].contains {
-                    $0 == name || $0.hasSuffix(".\(name)")
+                    $0 == name || (!isAddress && $0.hasSuffix(".\(name)"))
                 }
             }
     }

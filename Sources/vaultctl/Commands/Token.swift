@@ -70,8 +70,12 @@ struct Token: VaultCommand {
         }
         let place = try session.profileStore()
         let tokens = try tokens(of: name, in: place, renew: arguments.renew, configuration, console)
-        let idToken = arguments.isOfUser ? try Self.idToken(of: tokens, name) : nil
-        if arguments.minimumValidity != nil { note(tokens, configuration.accessTokenRefreshBuffer, console) }
+        let idToken =
+            arguments.isOfUser ? try Self.idToken(of: tokens, name, isRenewed: arguments.renew) : nil
+        if arguments.minimumValidity != nil {
+            let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
+            note(expiry, configuration.accessTokenRefreshBuffer, console)
+        }
         if arguments.json {
             var json = JSONWriter(console.output)
             json.object { json in
@@ -91,7 +95,9 @@ struct Token: VaultCommand {
     }
 
     /// Returns the ID token. Throws when there is none, or it has expired: a server would refuse it.
-    private static func idToken(of tokens: TokenInfo, _ name: String) throws(CommandFailure) -> Secret {
+    private static func idToken(
+        of tokens: TokenInfo, _ name: String, isRenewed: Bool
+    ) throws(CommandFailure) -> Secret {
         guard let idToken = tokens.idSecret else {
             throw CommandFailure(
                 .notFound, "the provider gave no ID token",
@@ -100,14 +106,17 @@ struct Token: VaultCommand {
         if let expiry = tokens.idTokenExpiry, expiry <= Date() {
             throw CommandFailure(
                 .notFound, "the ID token has expired",
-                "--renew asks for a new one; otherwise \(CommandFailure.signingIn(name)) signs in again")
+                isRenewed
+                    ? "the provider gave no new one; \(CommandFailure.signingIn(name)) signs in again"
+                    : "--renew asks for a new one; otherwise \(CommandFailure.signingIn(name)) signs in again"
+            )
         }
         return idToken
     }
 
     /// Prints a note when the token is valid for less time than `--min-valid` requires.
-    private static func note(_ tokens: TokenInfo, _ wanted: Duration, _ console: Console) {
-        guard let left = tokens.accessTokenExpiry?.timeIntervalSinceNow, left < wanted.inSeconds else {
+    private static func note(_ expiry: Date?, _ wanted: Duration, _ console: Console) {
+        guard let left = expiry?.timeIntervalSinceNow, left < wanted.inSeconds else {
             return
         }
         console.note(

@@ -104,10 +104,16 @@ struct ProviderChoice {
     private static func certificateFile(_ path: String) throws(CommandFailure) -> String {
         guard !path.isEmpty else { return path }
         let file = FilePath(path)
-        guard (try? FileDescriptor.open(file, .readOnly, options: .closeOnExec).closeAfter {}) != nil else {
+        let options: FileDescriptor.OpenOptions = [.closeOnExec, .nonBlocking]
+        guard (try? FileDescriptor.open(file, .readOnly, options: options).closeAfter {}) != nil else {
             throw .usage("the file of --ca-file cannot be read", "give the path of a readable file")
         }
-        guard file.isRelative, let here = try? PosixDirectory(".").absolutePath else { return path }
+        guard file.isRelative else { return path }
+        // Another file could have a relative name later.
+        guard let here = try? PosixDirectory(".").absolutePath else {
+            throw .usage(
+                "--ca-file is relative, and the working directory has no name", "give an absolute path")
+        }
         return here.pushing(file).string
     }
 

@@ -51,7 +51,10 @@ import Testing
         #expect(try home.run("token", "work").output == "fake-2")
         #expect(try home.run("login", "work", "--no-browser").status == 0)
         #expect(try home.run("login", "work", "--no-browser", "--ca-file", "").status == 0)
-        let asked = (home.asked("browser") + home.asked("refresh")).map { $0.contains("certificateFile") }
+        let path = home.keyFile.replacing("/", with: #"\/"#)
+        let asked = (home.asked("browser") + home.asked("refresh")).map {
+            $0.contains(#""certificateFile":"\#(path)""#)
+        }
         #expect(asked == [true, true, false, true])
         let missing = try home.run("login", "work", "--no-browser", "--ca-file", "\(home.path)/none")
         #expect(missing.status == 64 && missing.error.contains("readable file"), "\(missing.error)")
