@@ -27,7 +27,7 @@ enum OptionNames {
     /// The options without a value.
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device",
-        "drop-others", "dry-run", "forget", "forget-profile", "help", "if-absent", "ignore-missing",
+        "drop-others", "dry-run", "forget", "forget-profile", "help", "id", "if-absent", "ignore-missing",
         "ignore-unknown",
         "json", "no-agent", "no-browser", "no-input", "no-revoke", "quiet", "read-only", "recovery",
         "renew", "revoke", "secret-service", "stop", "version", "yes",
