@@ -199,7 +199,7 @@ import TokenVault
         let manager = scene.manager(server)
         try await manager.updateTokens(scene.tokens())
         let provider = TokenAuthProvider(manager: manager, allowedOrigins: [origin]) { told.add($0) }
-        let sent = try await provider.adapt(Request(origin: origin))
+        let sent = try await provider.adapt(Request(origin: origin, isReplayable: !isOfScope))
         let again = try await provider.retry(
             sent, after: ResponseMetadata(status: status, challenges: [challenge]))
         #expect((again == nil) == isOfScope)

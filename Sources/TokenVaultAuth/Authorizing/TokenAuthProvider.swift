@@ -61,12 +61,9 @@ public struct TokenAuthProvider: Sendable {
             return nil
         }
         if let date = response.serverDate { manager.noteServerDate(date, from: origin) }
-        guard !response.needsOtherScope || sent.isRetry else {
-            await report(.scopeInsufficient)
-            return nil
-        }
-        guard !sent.isRetry, sent.request.isReplayable,
-            let newer = try await self.token(replacing: token, after: response)
+        guard !sent.isRetry,
+            let newer = try await self.token(
+                replacing: token, after: response, mayRepeat: sent.request.isReplayable)
         else { return nil }
         return authorized(sent.request, with: newer, isRetry: true)
     }
@@ -99,16 +96,17 @@ public struct TokenAuthProvider: Sendable {
         return manager.board.token
     }
 
-    /// Returns a token that replaces `sent`; `nil` when `response` is final. Throws the same errors as
+    /// Returns a token that replaces `sent`; `nil` when `response` is final, as it is for a request that may not be
+    /// repeated. Throws the same errors as
     /// ``TokenManager/accessToken(replacing:)``, except `tokenRefused`.
     package func token(
-        replacing sent: AccessToken, after response: ResponseMetadata
+        replacing sent: AccessToken, after response: ResponseMetadata, mayRepeat: Bool
     ) async throws(TokenError) -> AccessToken? {
         guard !response.needsOtherScope else {
             await report(.scopeInsufficient)
             return nil
         }
-        guard response.status == 401 else { return nil }
+        guard response.status == 401, mayRepeat else { return nil }
         do throws(TokenError) { return try await manager.accessToken(replacing: sent) } catch {
             await report(error)
             if error == .tokenRefused { return nil }

@@ -75,8 +75,9 @@ public final class AuthorizedHTTPClient: Sendable {
                 noteDate(of: response, from: origin, at: start)
                 // The same steps as `TokenAuthProvider.send`, without its cost for supporting any kind of
                 // request.
-                if step.isReplayable, !isSecondTry, let facts = ResponseMetadata(refusal: response),
-                    let newer = try await authorizer.token(replacing: token, after: facts)
+                if !isSecondTry, let facts = ResponseMetadata(refusal: response),
+                    let newer = try await authorizer.token(
+                        replacing: token, after: facts, mayRepeat: step.isReplayable)
                 {
                     isSecondTry = true
                     step.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
