@@ -17,7 +17,7 @@ STRIP ?= strip
 optimized := TOKENVAULT_OPTIMIZED=1
 whole := --scratch-path .build-all --traits OAuth
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
-usual_tests = TOKENVAULT_TESTS=usual LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest
+usual_tests = TOKENVAULT_TESTS=usual $(if $(ONE_BUILD),$(optimized_tests),LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest)
 optimized_tests = LD_BIND_NOW=1 $(optimized) Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
 all_tests = TOKENVAULT_TESTS=all $(optimized_tests)
 remaining_tests = TOKENVAULT_TESTS=remaining $(optimized_tests)
@@ -43,7 +43,8 @@ run: $(vaultctl).stamp ## Build vaultctl and walk through storing, reading and d
 	@Scripts/demo.sh $(vaultctl)
 
 # Tests that wait for one another go first; those that keep every core busy for minutes come one kind after the other.
-test: test-begins build ## Build and run the tests but those that take minutes and OAuth's; FILTER=REGEX for some
+# With ONE_BUILD=1 they run in the build of `test-all`, which saves a second build where both run from nothing.
+test: test-begins $(if $(ONE_BUILD),build-all,build) ## Build and run the tests but those that take minutes and OAuth's; FILTER=REGEX for some
 	@Scripts/setup --tests
 ifdef FILTER
 	$(usual_tests) --filter '$(FILTER)'
@@ -60,7 +61,7 @@ test-begins:
 # What `make test` passed with the same files passes again: it need not run twice.
 tested := .build/tested.stamp
 $(tested): Makefile $(shell find Package.swift Sources Tests Scripts Examples -type f)
-	@$(MAKE) --no-print-directory test FILTER=
+	@$(MAKE) --no-print-directory test FILTER= ONE_BUILD=$(ONE_BUILD)
 
 endurance := ^AgentTests.(LoadTests|SuddenEndTests)
 ifdef FILTER

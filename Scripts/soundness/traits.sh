@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A client that does not ask for the trait `OAuth` resolves nothing that only TokenVaultOAuth and vaultctl-benchmark need, and
-# that first room is empty for it.
+# that first room is empty for it. The programs compile without the trait too, though the tests build them with it.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 root=$PWD
@@ -45,6 +45,15 @@ guarded() {
     return $found
 }
 
+# without_trait FOLDER: the program in it, as a build without the trait compiles it.
+without_trait() {
+    # shellcheck source=../module-flags.sh
+    source Scripts/module-flags.sh
+    [[ -e $1/main.swift ]] || module_flags+=(-parse-as-library)
+    find "$1" -name '*.swift' -exec swiftc -typecheck -swift-version 6 -package-name tokenvault "${module_flags[@]}" {} + \
+        >"$directory/said" 2>&1 || { cat "$directory/said"; return 1; }
+}
+
 if [[ ${1:-} == --self-test ]]; then
     with=$(resolved "\"OAuth\"") || { printf "%s\n" "$with"; exit 1; }
     [[ $with == *swift-nio* && $with == *jwt-kit* && $with == *hdrhistogram* ]] || { printf 'the trait does not bring NIO, jwt-kit and hdrhistogram:\n%s\n' "$with"; exit 1; }
@@ -55,6 +64,8 @@ if [[ ${1:-} == --self-test ]]; then
     if guarded "$directory/planted" >/dev/null; then echo "a file outside the trait passes"; exit 1; fi
     printf '#if OAuth\n#endif\nimport NoSuchModule\n#if OAuth\n#endif\n' >"$directory/planted/a.swift"
     if guarded "$directory/planted" >/dev/null 2>&1; then echo "a line outside the trait passes"; exit 1; fi
+    printf '#if OAuth\n#else\nlet planted: NoSuchType? = nil\n#endif\n' >"$directory/planted/a.swift"
+    if without_trait "$directory/planted" >/dev/null; then echo "a program that needs the trait passes"; exit 1; fi
     exit
 fi
 
@@ -66,3 +77,4 @@ if [[ $without != "$expected" ]]; then
 fi
 guarded Sources/TokenVaultOAuth
 guarded Tests/TokenVaultOAuthTests
+for program in Sources/vaultctl-oauth Sources/vaultctl-benchmark Tests/Support/RefreshWorker; do without_trait "$program"; done
