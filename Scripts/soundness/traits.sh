@@ -49,8 +49,11 @@ guarded() {
 without_trait() {
     # shellcheck source=../module-flags.sh
     source Scripts/module-flags.sh
+    local package
+    package=$(grep -oP --max-count=1 '"-module-name","TokenVaultPlatform".*?"-package-name","\K[^"]*' .build-all/debug.yaml)
     [[ -e $1/main.swift ]] || module_flags+=(-parse-as-library)
-    find "$1" -name '*.swift' -exec swiftc -typecheck -swift-version 6 -package-name tokenvault "${module_flags[@]}" {} + \
+    find "$1" -name '*.swift' -exec swiftc -typecheck -swift-version 6 -enable-upcoming-feature InternalImportsByDefault \
+        -package-name "$package" "${module_flags[@]}" {} + \
         >"$directory/said" 2>&1 || { cat "$directory/said"; return 1; }
 }
 
