@@ -12,6 +12,10 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     case open(address: String, page: String?)
     /// A request to show the user this code and address.
     case device(DevicePrompt)
+    /// The text of a provider about its refusal, for a user who wants to see it.
+    case explained(String)
+    /// What the user pasted is not the answer.
+    case notTheAnswer
     /// The successful end of a sign-in.
     case signedIn(SignedIn)
     /// The successful end of a refresh.
@@ -37,20 +41,30 @@ package enum WorkerReply: Codable, Sendable, Equatable {
 
     /// The result of a sign-in.
     package struct SignedIn: Codable, Sendable, Equatable {
-        package var tokens: TokenInfo
+        let tokens: TokenInfo
         /// The provider's metadata, for later requests.
-        package var metadata: String
-        package var authentication: ClientAuthenticationMethod
+        let metadata: String
+        let authentication: ClientAuthenticationMethod
         /// The user, from the checked ID token; `nil` without one.
-        package var user: AuthUser?
+        let user: AuthUser?
+        /// Whether the provider did not name the type of the token; `nil` for no.
+        private let isTypeAssumed: Bool?
 
-        package init(
-            tokens: TokenInfo, metadata: String, authentication: ClientAuthenticationMethod, user: AuthUser?
-        ) {
-            self.tokens = tokens
-            self.metadata = metadata
-            self.authentication = authentication
-            self.user = user
+        package init(_ signedIn: TokenVaultAuth.SignedIn) {
+            tokens = signedIn.tokens
+            metadata = signedIn.profile.metadata
+            authentication = signedIn.profile.authentication
+            user = signedIn.user
+            isTypeAssumed = signedIn.isTypeAssumed ? true : nil
+        }
+
+        /// Returns the result of the sign-in with `settings`.
+        package func result(_ settings: SignInSettings) -> TokenVaultAuth.SignedIn {
+            var result = TokenVaultAuth.SignedIn(
+                tokens: tokens,
+                profile: Profile(settings, metadata: metadata, authentication: authentication), user: user)
+            result.isTypeAssumed = isTypeAssumed ?? false
+            return result
         }
     }
 
@@ -58,6 +72,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     package struct Refreshed: Codable, Sendable, Equatable {
         package var accessToken: String
         package var expiresIn: Double?
+        package var hasUnusableLifetime: Bool?
         package var refreshToken: String?
         package var refreshTokenExpiresIn: Double?
         package var idToken: String?
@@ -69,6 +84,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         package init(_ response: TokenRefreshResponse) {
             accessToken = response.accessToken
             expiresIn = response.expiresIn
+            hasUnusableLifetime = response.hasUnusableLifetime ? true : nil
             refreshToken = response.refreshToken
             refreshTokenExpiresIn = response.refreshTokenExpiresIn
             idToken = response.idToken
@@ -79,10 +95,12 @@ package enum WorkerReply: Codable, Sendable, Equatable {
 
         /// The response, for a token manager, which checks it.
         package var response: TokenRefreshResponse {
-            TokenRefreshResponse(
+            var response = TokenRefreshResponse(
                 accessToken: accessToken, expiresIn: expiresIn, refreshToken: refreshToken,
                 refreshTokenExpiresIn: refreshTokenExpiresIn, idToken: idToken, tokenType: tokenType,
                 scope: scope, serverDate: serverDate.map(Date.init(timeIntervalSince1970:)))
+            response.hasUnusableLifetime = hasUnusableLifetime ?? false
+            return response
         }
     }
 }
@@ -96,12 +114,6 @@ extension WorkerReply: CustomStringConvertible, CustomDebugStringConvertible, Cu
             "WorkerReply(<redacted>)"
         }
     }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
-}
-
-extension WorkerRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "WorkerRequest(\(operation), <redacted>)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

@@ -9,14 +9,17 @@ final class ParentProcess: Sendable {
         var isGone = false
         var cancel: (@Sendable () -> Void)?
     }
-    private let operation: WorkerRequest.Operation
+    private let operation: WorkerRequest.Operation.Kind
     private let state = Monitor(State())
 
     /// The longest time for giving tokens back: a moment for an answer on its way, then a revocation.
     private static let patience = Duration.seconds(8)
 
+    /// The longest pasted address, in bytes.
+    private static let longestAddress = 16 << 10
+
     /// Creates the watch over the parent process, which requested `operation`.
-    init(of operation: WorkerRequest.Operation) { self.operation = operation }
+    init(of operation: WorkerRequest.Operation.Kind) { self.operation = operation }
 
     /// Whether the parent process is gone or has cancelled the request.
     var isGone: Bool { state.withLock { $0.isGone } }
@@ -34,19 +37,25 @@ final class ParentProcess: Sendable {
         return signals.watch({ [self] _ in thread.run { self.leave() } }) ? signals : nil
     }
 
-    /// Calls `cancel` when the parent process is gone. Ends the program some seconds later, if it is still
+    /// Calls `pasted` with each further line, and `cancel` when the parent process is gone. Ends the program some seconds later, if it is still
     /// running.
     ///
     /// In that time, the tokens of a sign-in are revoked and a revocation continues. The tokens of a refresh
     /// are not revoked, because the stored session may continue with them.
-    func watch(_ cancel: @escaping @Sendable () -> Void) {
+    func watch(
+        pasted: @escaping @Sendable (String) -> Void, cancel: @escaping @Sendable () -> Void
+    ) {
         let isGone = state.withLock { state in
             state.cancel = cancel
             return state.isGone
         }
         if isGone { return operation == .revoke ? () : cancel() }
         WorkerThread(name: "parent").run { [self] in
-            _ = try? InputSource.standard.readLine(limit: 1, deadline: nil)
+            while let line = try? InputSource.standard.readLine(limit: Self.longestAddress, deadline: nil),
+                !line.isEmpty
+            {
+                pasted(String(decoding: line, as: UTF8.self))
+            }
             leave()
         }
     }

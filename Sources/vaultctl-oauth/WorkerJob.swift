@@ -8,6 +8,8 @@ import TokenVaultOAuth
 struct WorkerJob {
     let request: WorkerRequest
     let limit: Duration
+    /// The addresses that the user pastes; `nil` for none.
+    var pasted: AsyncStream<String>?
 
     init(_ request: WorkerRequest, within limit: Duration) {
         self.request = request
@@ -16,29 +18,20 @@ struct WorkerJob {
 
     /// Processes the request and returns the reply.
     func reply() async -> WorkerReply {
-        let provider = OAuthSessionProvider(request.network ?? NetworkSettings()) {
+        var provider = OAuthSessionProvider(request.network ?? NetworkSettings()) {
             WorkerProgram.say(WorkerReply($0))
         }
+        provider.pasted = pasted
+        if request.wantsExplanations { provider.explained = { WorkerProgram.say(.explained($0)) } }
         do throws(OAuthError) {
             switch request.operation {
-            case .browser, .device:
-                let signedIn = try await provider.authorize(request.settings, within: limit)
-                return .signedIn(
-                    WorkerReply.SignedIn(
-                        tokens: signedIn.tokens, metadata: signedIn.profile.metadata,
-                        authentication: signedIn.profile.authentication, user: signedIn.user))
-            case .refresh:
-                let response = try await provider.refresh(
-                    RefreshRequest(
-                        forwarding: request.refreshToken ?? "", scope: request.scope,
-                        idToken: request.idToken, subject: request.subject,
-                        isRetryOfUnknownOutcome: request.isRetry),
-                    of: request.profile, within: limit)
+            case .signIn(let settings):
+                return .signedIn(WorkerReply.SignedIn(try await provider.authorize(settings, within: limit)))
+            case .refresh(let refresh, let profile):
+                let response = try await provider.refresh(refresh.request, of: profile, within: limit)
                 return .refreshed(WorkerReply.Refreshed(response))
-            case .revoke:
-                let tokens = TokenInfo(
-                    accessToken: request.accessToken ?? "", refreshToken: request.refreshToken)
-                try await provider.revoke(tokens, of: request.profile, within: limit)
+            case .revoke(let tokens, let profile):
+                try await provider.revoke(tokens, of: profile, within: limit)
                 return .revoked
             }
         } catch {
@@ -50,6 +43,7 @@ struct WorkerJob {
 extension WorkerReply {
     fileprivate init(_ prompt: SignInPrompt) {
         switch prompt {
+        case .notTheAnswer: self = .notTheAnswer
         case .browser(let address, let page): self = .open(address: address, page: page)
         case .device(let device):
             self = .device(

@@ -14,18 +14,21 @@ enum WorkerProgram {
         guard ProgramContext.arguments() == [], !StandardStream.input.isTerminal else {
             return refuse("started by hand", 64)
         }
-        guard let request = readRequest() else { return refuse("no request came", 64) }
-        guard request.version == WorkerRequest.currentVersion else {
-            say(.failed(WorkerFailure(.misunderstood, "the version")))
+        guard let line = readLine() else { return refuse("no request came", 64) }
+        guard WorkerRequest.isOfThisVersion(line), let request = try? line.decode(WorkerRequest.self) else {
+            say(.failed(WorkerFailure(.misunderstood)))
             return 0
         }
-        let caller = ParentProcess(of: request.operation)
+        let caller = ParentProcess(of: request.operation.kind)
         let signals = caller.heedSignals()
         defer { signals?.stop() }
         let reply = await answer(to: request, of: caller)
         // Without a reader for the reply, the new tokens would be lost.
-        if case .signedIn(let signedIn) = reply, caller.isGone || !say(reply) {
-            say(.failed(await revoke(signedIn, of: request)))
+        if case .signedIn(let signedIn) = reply, case .signIn(let settings) = request.operation,
+            caller.isGone || !say(reply)
+        {
+            let result = signedIn.result(settings)
+            say(.failed(await revoke(result.tokens, of: result.profile, request.network)))
         } else {
             say(reply)
         }
@@ -34,16 +37,12 @@ enum WorkerProgram {
 
     /// Revokes the tokens of a sign-in. Returns the failure, which reports whether tokens remain.
     private static func revoke(
-        _ signedIn: WorkerReply.SignedIn, of request: WorkerRequest
+        _ tokens: TokenInfo, of profile: Profile, _ network: NetworkSettings?
     ) async -> WorkerFailure {
-        var request = request
-        request.operation = .revoke
-        request.metadata = signedIn.metadata
-        request.authentication = signedIn.authentication
-        request.accessToken = signedIn.tokens.accessToken
-        request.refreshToken = signedIn.tokens.refreshToken
+        let limit = Duration.seconds(5)
+        let request = WorkerRequest(.revoke(tokens, profile), network: network, within: limit)
         var failure = WorkerFailure(.cancelled)
-        if await WorkerJob(request, within: .seconds(5)).reply() != .revoked { failure.leavesTokens = true }
+        if await WorkerJob(request, within: limit).reply() != .revoked { failure.leavesTokens = true }
         return failure
     }
 
@@ -53,13 +52,13 @@ enum WorkerProgram {
         return status
     }
 
-    private static func readRequest() -> WorkerRequest? {
+    private static func readLine() -> Secret? {
         guard
             var line = try? InputSource.standard.readLine(
                 limit: WorkerRequest.longestLine, deadline: Deadline(after: .seconds(30)))
         else { return nil }
         defer { SmallFile.wipe(&line) }
-        return try? Secret(line).decode(WorkerRequest.self)
+        return Secret(line)
     }
 
     /// Writes the reply. Returns whether the parent process could read it.
@@ -81,8 +80,11 @@ enum WorkerProgram {
     /// reply.
     private static func answer(to request: WorkerRequest, of caller: ParentProcess) async -> WorkerReply {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
-        let work = Task { await WorkerJob(request, within: limit).reply() }
-        caller.watch { work.cancel() }
+        let (pasted, lines) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(8))
+        var job = WorkerJob(request, within: limit)
+        job.pasted = pasted
+        let work = Task { [job] in await job.reply() }
+        caller.watch(pasted: { lines.yield($0) }, cancel: { work.cancel() })
         let alarm = Task {
             try await Timeout.end(after: limit)
             work.cancel()

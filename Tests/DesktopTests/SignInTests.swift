@@ -19,8 +19,8 @@ import TokenVaultPlatform
             #"""
             IFS= read -r line; printf '%s\n' "$line" >>'\#(programs.path)/asked'
             case $line in
-            *'"operation":"revoke"'*) echo '{"revoked":{}}' ;;
-            *'"operation":"refresh"'*) echo '{"refreshed":{"_0":{"accessToken":"fake-2","refreshToken":"refresh-2","expiresIn":3600}}}' ;;
+            *'"operation":{"revoke"'*) echo '{"revoked":{}}' ;;
+            *'"operation":{"refresh"'*) echo '{"refreshed":{"_0":{"accessToken":"fake-2","refreshToken":"refresh-2","expiresIn":3600}}}' ;;
             *) echo '{"signedIn":{"_0":{"tokens":{"accessToken":"fake-1","refreshToken":"refresh-1","tokenType":"Bearer","accessTokenExpiry":1000000000},"metadata":"{\"revocation_endpoint\":\"https://id.example.com/r\"}","authentication":"none"}}}' ;;
             esac
             """#)
@@ -44,11 +44,11 @@ import TokenVaultPlatform
         #expect(try run("profiles") == "work\tsigned-in\thttps://id.example.com\n")
         #expect(try run("token", "work") == "fake-2")
         #expect(try run("token", "work") == "fake-2")
-        #expect(asked.count { $0.contains("refresh-1") && $0.contains(#""operation":"refresh""#) } == 1)
+        #expect(asked.count { $0.contains("refresh-1") && $0.contains(#""operation":{"refresh""#) } == 1)
         // The name alone, over what is there.
         #expect(try run("login", "work", "--no-browser") == "")
         #expect(asked.last?.contains("refresh-2") == true)
-        #expect(asked.last?.contains(#""operation":"revoke""#) == true)
+        #expect(asked.last?.contains(#""operation":{"revoke""#) == true)
         #expect(try run("logout", "work") == "")
         #expect(asked.last?.contains("refresh-1") == true)
         #expect(try run("token", "work") == nil)
@@ -78,7 +78,7 @@ import TokenVaultPlatform
             "for i in 1 2 3 4; do \"$0\" token work --backend secret-service & done; wait",
             "\(programs.path)/vaultctl")
         #expect(tokens == "fake-2fake-2fake-2fake-2")
-        #expect(asked.count { $0.contains(#""operation":"refresh""#) } == 1)
+        #expect(asked.count { $0.contains(#""operation":{"refresh""#) } == 1)
     }
 }
 

@@ -14,13 +14,14 @@ import TokenVault
     /// A provider that names itself in its answers today may not do so tomorrow: the usual address is not kept.
     @Test(arguments: ["{}", naming]) func theUsualAddressIsNotKept(_ metadata: String) throws {
         let profile = try kept(ScriptedProvider.profile(metadata: metadata))
-        #expect(profile.redirect == nil && profile.redirectAddress == nil)
+        #expect(profile.settings.redirect == nil)
     }
 
     @Test func aChosenAddressIsKept() throws {
         var settings = ScriptedProvider.settings
         settings.redirect = RedirectAddress("http://localhost:8400/in")
-        #expect(try kept(ScriptedProvider.profile(settings)).redirect == settings.redirect)
+        let profile = ScriptedProvider.profile(settings)
+        #expect(try kept(profile) == profile && profile.settings.redirect == settings.redirect)
     }
 
     /// The first version knew one address, which is registered at the provider.
@@ -29,12 +30,41 @@ import TokenVault
             #"{"version":1,"issuer":"https://id.example.com","metadata":"{}","clientID":"fake","#
             + #""authentication":"none","scopes":[],"redirectPort":8400}"#
         let profile = try Secret(utf8: stored).decode(Profile.self)
-        #expect(profile.redirect?.text == "http://127.0.0.1:8400/callback")
-        #expect(profile.parameters == nil && profile.endpoints == nil)
+        #expect(profile.settings.redirect?.text == "http://127.0.0.1:8400/callback")
+        #expect(profile.settings.parameters == [:] && profile.settings.endpoints == nil)
+    }
+
+    /// Everything that a person chose, with the names that stand in stored profiles.
+    @Test func everySettingIsKept() throws {
+        let stored = [
+            #""allowedOrigins":["https://login.example.com"]"#, #""authentication":"client_secret_post""#,
+            #""certificateFile":"/etc/fake.pem""#, #""clientID":"fake""#,
+            #""clientSecret":"not a real secret""#,
+            #""endpoints":{"token":"https://id.example.com/token"}"#, #""flow":"device""#,
+            #""hasIssuerPath":true"#, #""issuer":"https://id.example.com""#, #""keepsPrevious":true"#,
+            #""metadata":"{}""#, #""parameters":{"prompt":"consent"}"#,
+            #""redirectAddress":"http://localhost/in""#, #""redirectPort":8400"#,
+            #""resources":["https://api.example.com/"]"#, #""scopes":["openid"]"#,
+            #""trustedAudiences":["another"]"#, #""version":3"#,
+        ]
+        let text = "{\(stored.joined(separator: ","))}"
+        let profile = try Secret(utf8: text).decode(Profile.self)
+        #expect(try kept(profile) == profile)
+        let encoded = try #require(try Secret(encoding: profile).unprotectedText())
+        for member in stored { #expect(encoded.replacing("\\/", with: "/").contains(member)) }
+        #expect(profile.settings.flow == .device && profile.settings.redirect?.port == 8_400)
+    }
+
+    @Test func aDeviceOfAnOlderVersionStaysOne() throws {
+        let stored =
+            #"{"version":2,"issuer":"https://id.example.com","metadata":"{}","clientID":"fake","device":true,"#
+            + #""authentication":"none","scopes":[],"redirectPort":0,"hasIssuerPath":true}"#
+        let profile = try Secret(utf8: stored).decode(Profile.self)
+        #expect(profile.settings.flow == .device && profile.settings.redirect == nil)
     }
 
     /// An older program would ignore new members, so the version is higher.
-    @Test func theProfileVersionIsTwo() throws {
-        #expect(ScriptedProvider.profile().version == 2)
+    @Test func theProfileVersionIsThree() throws {
+        #expect(ScriptedProvider.profile().version == 3)
     }
 }

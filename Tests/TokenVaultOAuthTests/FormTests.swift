@@ -106,6 +106,20 @@ import TokenVaultCrypto
         }
     }
 
+    /// An expiry that the server wanted to state and did not is not the same as none.
+    @Test(arguments: [
+        ("0", true), ("-1", true), (#""soon""#, true), ("{}", true), ("true", true), ("null", false),
+        (#""""#, false), ("60", false), (#""60""#, false),
+    ])
+    func anUnusableLifetimeIsNoted(_ text: String, _ isUnusable: Bool) throws {
+        let response = try response(#"{"access_token":"a","expires_in":\#(text)}"#)
+        #expect(response.hasUnusableLifetime == isUnusable)
+        let tokens = response.tokens(begun: Date(), scopes: [])
+        #expect(tokens.hasUnusableLifetime == isUnusable)
+        #expect((tokens.accessTokenExpiry == nil) == (response.expiresIn == nil))
+        #expect(try !self.response(#"{"access_token":"a"}"#).hasUnusableLifetime)
+    }
+
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
     func aBearerTokenIsTaken(_ type: String) throws {
         #expect(try response(#"{"access_token":"a","token_type":"\#(type)"}"#).accessToken == "a")
@@ -114,7 +128,6 @@ import TokenVaultCrypto
     @Test(arguments: [
         (#"{"access_token":"a","token_type":"mac"}"#, OAuthError.unsupported("bearer tokens")),
         (#"{"access_token":"a","token_type":"DPoP"}"#, .unsupported("bearer tokens")),
-        (#"{"access_token":"a"}"#, .malformedResponse("the document")),
         (#"{"token_type":"Bearer"}"#, .malformedResponse("the document")),
         (#"{"access_token":7,"token_type":"Bearer"}"#, .malformedResponse("the document")),
         (#"[]"#, .malformedResponse("the document")), ("", .malformedResponse("the document")),
@@ -131,13 +144,20 @@ import TokenVaultCrypto
         #expect(throws: error) { try response(body) }
     }
 
-    @Test func namesAndSecretsAreEncodedBeforeTheyAreJoined() {
-        let basic = ClientAuthentication.clientSecretBasic(Secret(utf8: "fake:s%"))
-        #expect(basic.header(of: "a:b") == "Basic " + Data("a%3Ab:fake%3As%25".utf8).base64EncodedString())
-        #expect(basic.fields(of: "a").isEmpty)
-        let post = ClientAuthentication.clientSecretPost(Secret(utf8: "fake"))
-        #expect(post.header(of: "a") == nil)
-        #expect(post.fields(of: "a").map(\.name) == ["client_id", "client_secret"])
+    @Test func namesAndSecretsAreEncodedBeforeTheyAreJoined() async throws {
+        let address = try #require(WebAddress.secure("https://a.example/token"))
+        func credentials(_ authentication: ClientAuthentication) async throws -> ClientCredentials {
+            let client = try OAuthClient(
+                provider: try ProviderMetadata(issuer: "https://a.example", tokenEndpoint: address.text),
+                clientID: "a:b", authentication: authentication, transport: OAuthTransport())
+            return try await ClientCredentials(client, for: address)
+        }
+        let basic = try await credentials(.clientSecretBasic(Secret(utf8: "fake:s%")))
+        #expect(basic.header == "Basic " + Data("a%3Ab:fake%3As%25".utf8).base64EncodedString())
+        #expect(basic.fields.isEmpty)
+        let post = try await credentials(.clientSecretPost(Secret(utf8: "fake")))
+        #expect(post.header == nil)
+        #expect(post.fields.map(\.name) == ["client_id", "client_secret"])
     }
 }
 #endif

@@ -58,6 +58,61 @@ import TokenVaultAuth
         await #expect(throws: (any Error).self) { try await get(redirect.redirectURI) }
     }
 
+    /// With `response_mode=form_post`, the browser sends the answer in a form.
+    @Test func aFormIsAnAnswer() async throws {
+        let redirect = try await listen()
+        let port = try #require(redirect.redirectURI.split(separator: ":").last?.prefix { $0 != "/" })
+        func post(
+            _ form: String, _ address: String = redirect.redirectURI, host: String? = nil
+        ) async throws -> (status: Int, body: String) {
+            var request = HTTPClientRequest(url: address)
+            request.method = .POST
+            request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
+            if let host { request.headers.add(name: "Host", value: host) }
+            request.body = .bytes(ByteBuffer(string: form))
+            let response = try await Self.browser.execute(request, timeout: .seconds(3_600))
+            let body = try await response.body.collect(upTo: 1 << 20)
+            return (Int(response.status.code), String(buffer: body))
+        }
+        async let answer = redirect.answer(within: .seconds(3_600))
+        let state = try state(redirect)
+        let right = "code=fake-code&state=\(state)"
+        #expect(try await post(right, "http://127.0.0.1:\(port)/other").status == 404)
+        #expect(try await post(right, host: "evil.example:\(port)").status == 404)
+        #expect(try await post("code=fake-code&state=wrong").status == 400)
+        #expect(try await post("").status == 400)
+        #expect(try await post(right + "&more=" + String(repeating: "x", count: 16 << 10)).status == 400)
+        // The fields of the address are not those of the form.
+        #expect(try await post("", "\(redirect.redirectURI)?\(right)").status == 400)
+        let page = try await post(right)
+        #expect(page.status == 200 && page.body.contains("close this window"))
+        #expect(!page.body.contains("fake-code"))
+        #expect(try await answer.code() == "fake-code")
+    }
+
+    /// The address that a browser on another machine ended at.
+    @Test func aPastedAddressIsAnAnswer() async throws {
+        let redirect = try await listen()
+        async let answer = redirect.answer(within: .seconds(3_600))
+        let state = try state(redirect)
+        for text in [
+            "", "fake-code", "\(redirect.redirectURI)?code=fake&state=wrong", redirect.redirectURI,
+            "code=fake&code=fake&state=\(state)", "state=\(state)&code=%",
+        ] {
+            #expect(!redirect.take(callback: text), "\(text)")
+        }
+        #expect(redirect.take(callback: "\(redirect.redirectURI)?state=\(state)&code=fake-code"))
+        #expect(try await answer.code() == "fake-code")
+    }
+
+    @Test func aPastedRefusalEndsTheWait() async throws {
+        let redirect = try await listen()
+        async let answer = redirect.answer(within: .seconds(3_600))
+        #expect(redirect.take(callback: "error=access_denied&state=\(try state(redirect))"))
+        let outcome = try await answer
+        #expect(throws: OAuthError.accessDenied) { try outcome.code() }
+    }
+
     /// A dishonest provider that leads the browser on to another one has a path that is not registered there
     /// (RFC 9700 section 4.4.2.2). A provider that must name itself needs no path of its own (RFC 9207).
     @Test(arguments: [
@@ -156,7 +211,9 @@ import TokenVaultAuth
         ] {
             #expect(try await get(origin + path + query).status == 404)
         }
-        for method in [HTTPMethod.POST, .PUT, .HEAD, .OPTIONS, .DELETE] {
+        // The answer in a form is in its body.
+        #expect(try await get(redirect.redirectURI + query, method: .POST).status == 400)
+        for method in [HTTPMethod.PUT, .HEAD, .OPTIONS, .DELETE] {
             #expect(try await get(redirect.redirectURI + query, method: method).status == 404)
         }
         for host in ["evil.example", "localhost", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example"] {
@@ -183,7 +240,7 @@ import TokenVaultAuth
         let answers = AnswerBox(provider: try metadata(Self.issuer), path: "/callback")
         answers.listens(at: .ipv4, port)
         let state = try #require(answers.state.unprotectedText())
-        let reply = answers.take(isGet: true, target: "/callback?code=c&state=\(state)", host: host)
+        let reply = answers.take("/callback?code=c&state=\(state)", host: host)
         #expect(reply == (isTaken ? .signedIn : .notFound))
     }
 

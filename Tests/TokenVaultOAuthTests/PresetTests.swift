@@ -118,7 +118,7 @@ import TokenVault
         }
         var settings = try Self.settings(
             try #require(Self.shapes.first { $0.name == "github" }), server.origin)
-        settings.isDevice = true
+        settings.flow = .device
         let provider = OAuthSessionProvider { _ in }
         let refused = await failure { [settings] () async throws(OAuthError) in
             try await provider.authorize(settings, within: .seconds(3_600))

@@ -74,9 +74,8 @@ import TokenVault
         async let page = provider.have("browse", ["url": request.url])
         let answer = try await redirect.answer(within: .seconds(3_600))
         _ = try await page
-        let forged = AuthorizationRequest(
-            url: request.url, redirectURI: request.redirectURI, state: request.state, scopes: [], nonce: nil,
-            proofKey: ProofKey())
+        var forged = request
+        forged.proofKey = ProofKey()
         let refused = OAuthError.requestFailed(RefreshFailure(.refused("invalid_grant")))
         let first = await failure { () async throws(OAuthError) in
             try await client.exchange(answer, of: forged)

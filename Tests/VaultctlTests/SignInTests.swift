@@ -39,12 +39,14 @@ import TokenVaultAuth
     }
 
     @Test func aRequestAndARefreshCross() throws {
-        var request = WorkerRequest(
-            operation: .refresh, issuer: "https://id.example.com", clientID: "fake", seconds: 25)
-        request.refreshToken = "not-a-real-token"
-        request.authentication = .post
-        request.clientSecret = "not a real secret"
-        request.isRetry = true
+        var settings = SignInSettings(issuer: "https://id.example.com", clientID: "fake")
+        settings.clientSecret = "not a real secret"
+        let profile = Profile(settings, metadata: "{}", authentication: .post)
+        let refresh = RefreshRequest(
+            forwarding: "not-a-real-token", scope: "read", idToken: "a.b.c", subject: "fake",
+            isRetryOfUnknownOutcome: true)
+        let request = WorkerRequest(
+            .refresh(WorkerRequest.Refresh(refresh), profile), within: .seconds(25))
         #expect(try Secret(encoding: request).decode(WorkerRequest.self) == request)
         let reply = WorkerReply.refreshed(
             WorkerReply.Refreshed(

@@ -105,6 +105,27 @@ package final class HelperProgram {
         closeOutput()
     }
 
+    /// Writes lines to the helper from any thread, beside the thread that waits for its answer.
+    package final class Sender: Sendable {
+        private let copy: CInt
+
+        fileprivate init(_ input: CInt) throws(SystemFailure) {
+            copy = try retrying("fcntl(F_DUPFD_CLOEXEC)") { clinux_duplicate(input, 10) }
+        }
+
+        deinit { close(copy) }
+
+        /// Writes `line` and its end. A helper that reads no further gets nothing.
+        package func send(_ line: [UInt8]) {
+            let bytes = line + [UInt8(ascii: "\n")]
+            let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+            _ = bytes.withUnsafeBytes { Glibc.send(copy, $0.baseAddress, $0.count, flags) }
+        }
+    }
+
+    /// Returns a way to write to the helper from other threads. Throws `EMFILE`, `EBADF`.
+    package func sender() throws(SystemFailure) -> Sender { try Sender(input) }
+
     /// Writes `text`. Throws `EPIPE` when the helper reads no further, `ETIMEDOUT` when `deadline` passes
     /// first.
     package func write(_ text: String, deadline: Deadline?) throws(SystemFailure) {
@@ -225,7 +246,11 @@ package final class HelperProgram {
     }
 
     private func closeInput() {
-        if input >= 0 { close(input) }
+        // A sender may have a copy of the descriptor.
+        if input >= 0 {
+            shutdown(input, CInt(SHUT_WR))
+            close(input)
+        }
         input = -1
     }
 

@@ -135,9 +135,9 @@ package struct SignInTransaction<Provider: SessionProvider>: Sendable {
             return .none
         }
         defer { entered(.settled) }
-        if new.profile.keepsPrevious ?? false { return .kept }
+        if new.profile.settings.keepsPrevious { return .kept }
         guard let tokens = session.tokens, let profile = profile?.content,
-            session.source == profile.source, profile.issuer == new.profile.issuer
+            session.source == profile.source, profile.settings.issuer == new.profile.settings.issuer
         else { return .foreign }
         if new.tokens.isOfSameGrant(as: tokens) { return .kept }
         entered(.storedUnrevoked)

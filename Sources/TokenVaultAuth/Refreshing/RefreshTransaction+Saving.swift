@@ -4,7 +4,7 @@ internal import TokenVault
 /// process sends the old token while this value lives.
 struct UnsavedSession: Sendable {
     let record: SessionRecord
-    /// The refresh token that was sent for the new tokens.
+    /// The token that the new tokens replace.
     let sent: Secret
     /// The generation of the record to replace.
     var replacing: Generation
@@ -73,7 +73,7 @@ extension RefreshTransaction {
         if now.accessSecret == new.accessSecret, now.refreshSecret == new.refreshSecret {
             return .saved(stored)
         }
-        return now.refreshSecret == unsaved.sent ? .open(stored.generation) : .superseded(stored)
+        return now.replacedSecret == unsaved.sent ? .open(stored.generation) : .superseded(stored)
     }
 
     /// Revokes unused tokens in the background, if there is a way to.

@@ -55,7 +55,7 @@ struct RefreshTransaction: Sendable {
             let stored = try await stored(for: demand)
             let judgement = TokenExpiryPolicy(configuration, at: now, shift: demand.shift)
             if judgement.satisfies(demand, stored.record) { return .current(stored, isNew: false) }
-            guard let sent = stored.record.tokens.refreshSecret else { throw .refreshTokenMissing }
+            guard stored.record.tokens.isRenewable else { throw .refreshTokenMissing }
             guard judgement.isRefreshable(stored.record) else { throw .refreshTokenExpired }
             try checkLoss(stored.record, since: demand.begun)
             try checkPause(stored.record)
@@ -72,7 +72,8 @@ struct RefreshTransaction: Sendable {
             let (start, pending) = (now, begun.record)
             let answer = await ask(
                 RefreshRequest(
-                    account: store.account, refreshToken: sent.text, scope: record.tokens.scope,
+                    account: store.account, refreshToken: record.tokens.refreshToken ?? "",
+                    scope: record.tokens.scope,
                     idToken: record.tokens.idToken, source: record.source,
                     subject: record.source.flatMap { _ in record.user?.identifier },
                     isRetryOfUnknownOutcome: isRetry)
@@ -81,7 +82,7 @@ struct RefreshTransaction: Sendable {
                 // tokens are still there.
                 _ = try? await save(
                     UnsavedSession(
-                        record: pending.refreshed(by: late, begun: start), sent: sent,
+                        record: pending.refreshed(by: late, begun: start), sent: pending.tokens.replacedSecret,
                         replacing: begun.generation,
                         hold: nil))
             }
@@ -90,7 +91,7 @@ struct RefreshTransaction: Sendable {
             case .success(let response):
                 return try await save(
                     UnsavedSession(
-                        record: pending.refreshed(by: response, begun: start), sent: sent,
+                        record: pending.refreshed(by: response, begun: start), sent: pending.tokens.replacedSecret,
                         replacing: begun.generation, hold: hold))
             case .failure(let failure):
                 try await settle(failure, begun, isRetry: isRetry)

@@ -46,7 +46,7 @@ struct TokenExpiryPolicy: Sendable {
     /// Whether the refresh token is worth sending. Its stored expiry counts only if the program set a buffer,
     /// since the server's record is more reliable.
     func isRefreshable(_ record: SessionRecord) -> Bool {
-        guard record.tokens.refreshSecret != nil else { return false }
+        guard record.tokens.isRenewable else { return false }
         let buffer = configuration.refreshTokenBuffer
         guard buffer > .zero, let end = record.tokens.refreshTokenExpiry else { return true }
         return now < end.addingTimeInterval(max(0, shift) - buffer.inSeconds)
@@ -56,7 +56,7 @@ struct TokenExpiryPolicy: Sendable {
     /// the future come from a clock that was ahead. Their expiry is not known, so they are refreshed if
     /// possible.
     func freshSince(_ record: SessionRecord) -> Date? {
-        guard record.tokens.refreshSecret != nil, record.tokens.accessTokenExpiry != nil else { return nil }
+        guard record.tokens.isRenewable, record.tokens.accessTokenExpiry != nil else { return nil }
         return Date(timeIntervalSince1970: record.obtained + shift - Self.clockLeeway)
     }
 

@@ -25,6 +25,12 @@ public struct TokenInfo: Sendable, Equatable {
     public var accessTokenExpiry: Date? { didSet { accessTokenExpiry = accessTokenExpiry?.wholeSeconds } }
     /// The expiry of the refresh token, in whole seconds; `nil` when the server did not say.
     public var refreshTokenExpiry: Date? { didSet { refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds } }
+    /// Whether the server gave a lifetime of the access token that cannot be used, such as 0. The expiry is then
+    /// not known, and ``accessTokenExpiry`` is `nil`.
+    public var hasUnusableLifetime = false
+    /// Whether the tokens are the client's own, without a user (RFC 6749 section 4.4). A refresh then asks for
+    /// new ones without a refresh token.
+    public var isOfClient = false
 
     /// Creates the tokens of a session.
     public init(
@@ -51,6 +57,10 @@ public struct TokenInfo: Sendable, Equatable {
         self.refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds
     }
 
+    /// The token that a refresh replaces: the refresh token, or without one the access token.
+    var replacedSecret: Secret { refreshSecret ?? accessSecret }
+    /// Whether new tokens can be requested: with the refresh token, or by the client for itself.
+    package var isRenewable: Bool { refreshSecret != nil || isOfClient }
     /// The access token as text.
     public var accessToken: String { accessSecret.text }
     /// The refresh token as text.
@@ -76,7 +86,8 @@ extension TokenInfo: RedactedStringConvertible {
 /// encoder and the decoder are not wiped.
 extension TokenInfo: Codable {
     private enum CodingKeys: String, CodingKey {
-        case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry
+        case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry,
+            hasUnusableLifetime, isOfClient
     }
 
     /// Reads the tokens. Throws the errors of `decoder`.
@@ -92,6 +103,8 @@ extension TokenInfo: Codable {
                 .map(Date.init(timeIntervalSince1970:)),
             refreshTokenExpiry: try values.decodeIfPresent(Double.self, forKey: .refreshTokenExpiry)
                 .map(Date.init(timeIntervalSince1970:)))
+        hasUnusableLifetime = try values.decodeIfPresent(Bool.self, forKey: .hasUnusableLifetime) ?? false
+        isOfClient = try values.decodeIfPresent(Bool.self, forKey: .isOfClient) ?? false
     }
 
     /// Writes the tokens in plaintext. Throws the errors of `encoder`.
@@ -104,6 +117,8 @@ extension TokenInfo: Codable {
         try values.encodeIfPresent(scope, forKey: .scope)
         try values.encodeIfPresent(accessTokenExpiry?.timeIntervalSince1970, forKey: .accessTokenExpiry)
         try values.encodeIfPresent(refreshTokenExpiry?.timeIntervalSince1970, forKey: .refreshTokenExpiry)
+        if hasUnusableLifetime { try values.encode(true, forKey: .hasUnusableLifetime) }
+        if isOfClient { try values.encode(true, forKey: .isOfClient) }
     }
 }
 

@@ -10,6 +10,8 @@ public struct TokenRefreshResponse: Sendable {
     public var accessToken: String
     /// The lifetime of the access token in seconds (`expires_in`); `nil` when the server did not say.
     public var expiresIn: Double?
+    /// Whether the server gave a lifetime of the access token that cannot be used, such as 0.
+    public var hasUnusableLifetime = false
     /// The new refresh token; `nil` when the old one stays valid (RFC 6749 section 6).
     public var refreshToken: String?
     /// The lifetime of the refresh token in seconds; `nil` when the server did not say.
@@ -50,7 +52,7 @@ extension TokenInfo {
     func refreshed(by response: TokenRefreshResponse, begun: Date) -> TokenInfo {
         let rotated = response.refreshToken
         let refreshExpiry = response.refreshTokenExpiresIn.map { begun.addingTimeInterval($0) }
-        return TokenInfo(
+        var tokens = TokenInfo(
             access: Secret(utf8: response.accessToken),
             refresh: rotated.map { Secret(utf8: $0) } ?? refreshSecret,
             id: response.idToken.map { Secret(utf8: $0) } ?? idSecret,
@@ -58,6 +60,9 @@ extension TokenInfo {
             accessTokenExpiry: response.expiresIn.map { begun.addingTimeInterval($0) },
             // A rotated token without a lifetime has an unknown expiry; a kept token keeps its expiry.
             refreshTokenExpiry: refreshExpiry ?? (rotated == nil ? refreshTokenExpiry : nil))
+        tokens.hasUnusableLifetime = response.hasUnusableLifetime
+        tokens.isOfClient = isOfClient
+        return tokens
     }
 }
 
@@ -103,6 +108,7 @@ extension TokenRefreshResponse {
         if response.refreshToken?.isEmpty == true { response.refreshToken = nil }
         guard isUsable(accessToken), response.refreshToken.map(isUsable) ?? true else { return nil }
         response.expiresIn = lifetime(expiresIn)
+        response.hasUnusableLifetime = hasUnusableLifetime || expiresIn != nil && response.expiresIn == nil
         response.refreshTokenExpiresIn = lifetime(refreshTokenExpiresIn)
         response.idToken = idToken.flatMap { isUsable($0) ? $0 : nil }
         response.scope = scope.flatMap { Self.isScope($0) ? $0 : nil }

@@ -48,19 +48,31 @@ final class AnswerBox: Sendable {
         return target
     }
 
-    /// Returns the reply to a request, and keeps its answer if it has one.
-    func take(isGet: Bool, target: String, host: String?) -> Reply {
-        if isGet, let host, let address = start(target, host) { return .redirect(address) }
+    /// Whether `target` is the path of the answer.
+    func isAnswer(_ target: String) -> Bool { Self.parts(target).path.utf8.elementsEqual(path.utf8) }
+
+    private static func parts(_ target: String) -> (path: Substring, query: Substring) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        return (parts[0], parts.count == 2 ? parts[1] : "")
+    }
+
+    /// Returns the reply to a `GET` of `target`, or to a `POST` with the form `form`. Keeps its answer if it has
+    /// one.
+    func take(_ target: String, form: String? = nil, host: String?) -> Reply {
+        if form == nil, let host, let address = start(target, host) { return .redirect(address) }
         // The host check rejects pages that lead here under a name of their own.
-        guard isGet, parts[0].utf8.elementsEqual(path.utf8), let host,
+        guard isAnswer(target), let host,
             inside.withLock({ $0.hosts.contains(host) && $0.outcome == nil })
         else { return .notFound }
+        return take(fields: form ?? String(Self.parts(target).query))
+    }
+
+    /// Returns the reply to the answer in `fields`, a query or a form, and keeps the answer.
+    func take(fields: String) -> Reply {
         let outcome: Outcome
         do throws(OAuthError) {
             outcome = .success(
-                try AuthorizationAnswer(
-                    query: parts.count == 2 ? String(parts[1]) : "", expecting: state, from: provider))
+                try AuthorizationAnswer(query: fields, expecting: state, from: provider))
         } catch {
             // Only a request with the right state can end the wait.
             switch error {

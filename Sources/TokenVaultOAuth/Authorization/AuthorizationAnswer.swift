@@ -5,7 +5,8 @@ internal import TokenVault
 /// for the right request.
 enum AuthorizationAnswer: Sendable {
     case granted(code: Secret)
-    case refused(OAuthError)
+    /// The explanation is the provider's own text.
+    case refused(OAuthError, explanation: String?)
 
     /// Reads the answer in `query`. Throws `wrongState` for the answer to another request, before any other
     /// check. Throws `wrongIssuer` for the answer of another provider (RFC 9207 section 2.4), and
@@ -20,7 +21,10 @@ enum AuthorizationAnswer: Sendable {
         if let error = fields["error"] {
             // Providers leave `iss` out of error answers, which carry no code.
             let word = TokenEndpointFailure.word(error)
-            self = .refused(word == "access_denied" ? .accessDenied : .authorizationRefused(word))
+            self = .refused(
+                word == "access_denied" ? .accessDenied : .authorizationRefused(word),
+                explanation: ProviderExplanation(
+                    code: error, description: fields["error_description"], hiding: [repeated])?.text)
             return
         }
         guard fields["iss"] != nil || !provider.authorizationResponseIssParameterSupported else {
@@ -38,7 +42,7 @@ enum AuthorizationAnswer: Sendable {
     func code() throws(OAuthError) -> String {
         switch self {
         case .granted(let code): return code.unprotectedText() ?? ""
-        case .refused(let error): throw error
+        case .refused(let error, _): throw error
         }
     }
 }

@@ -9,14 +9,24 @@ public import TokenVaultAuth
 /// browser.
 public struct AuthorizationRequest: Sendable {
     /// The address to open in the browser.
-    public let url: String
+    public private(set) var url: String
     /// The address that the provider sends the browser back to.
     public let redirectURI: String
     /// The state, which the answer has to repeat.
     public let state: Secret
     let scopes: [String]
     let nonce: Secret?
-    let proofKey: ProofKey
+    var proofKey: ProofKey
+    fileprivate let endpoint: WebAddress
+    /// All fields of the request.
+    let fields: FormEncoding.Fields
+
+    /// Returns the request with an address that has only a reference to it, as `client` was given it.
+    func referring(to reference: String, as client: String) -> AuthorizationRequest {
+        var request = self
+        request.url = endpoint.adding([("client_id", client), ("request_uri", reference)])
+        return request
+    }
 }
 
 extension AuthorizationRequest: RedactedStringConvertible {}
@@ -66,8 +76,7 @@ extension OAuthClient {
         fields += all.ofAuthorization
         return AuthorizationRequest(
             url: endpoint.adding(fields), redirectURI: redirectURI, state: state, scopes: scopes,
-            nonce: nonce,
-            proofKey: proofKey)
+            nonce: nonce, proofKey: proofKey, endpoint: endpoint, fields: fields)
     }
 
     /// Exchanges the browser's answer for tokens. `callback` is the whole address that the browser was sent
@@ -88,6 +97,7 @@ extension OAuthClient {
     func exchange(
         _ answer: AuthorizationAnswer, of request: AuthorizationRequest
     ) async throws(OAuthError) -> SignInResult {
+        if case .refused(_, let explanation?) = answer { explained?(explanation) }
         let begun = clock()
         switch await askToTheEnd([
             ("grant_type", "authorization_code"), ("code", try answer.code()),

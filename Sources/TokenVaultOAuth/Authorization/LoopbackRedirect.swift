@@ -8,7 +8,8 @@ public import TokenVaultAuth
 /// A listener for a provider's answer on this machine. Its loopback port is open during a sign-in (RFC 8252
 /// section 7.3).
 ///
-/// The listener accepts one answer: a `GET` of its path with the state of its request. The listener rejects
+/// The listener accepts one answer: a `GET` of its path, or a `POST` with a form (`response_mode=form_post`), with
+/// the state of its request. The listener rejects
 /// everything else without a change: another path, method or host (`404`), another state (`400`), every request
 /// after the answer, and every connection of another user of this machine (`403`). Otherwise a user who can
 /// read the address of the sign-in could answer it with another account.
@@ -111,6 +112,13 @@ public final class LoopbackRedirect: Sendable {
     /// page's address can be an argument of a program, which other users can read.
     func page(leadingTo address: String) -> String { root + answers.leads(to: address) }
 
+    /// Takes the answer in the address that a browser on another machine ended at, or in its query. Returns whether
+    /// it is an answer to this sign-in.
+    public func take(callback: String) -> Bool {
+        let query = callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
+        return answers.take(fields: query) != .wrongRequest
+    }
+
     /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,
     /// `malformedResponse`.
     func answer(within timeout: Duration) async throws(OAuthError) -> AuthorizationAnswer {
@@ -131,7 +139,8 @@ public final class LoopbackRedirect: Sendable {
 }
 
 extension OAuthClient {
-    /// Signs a user in with a browser on this machine (RFC 8252). Listens on the loopback, calls `open` with
+    /// Signs a user in with a browser on this machine (RFC 8252). Sends the request ahead where the provider offers
+    /// that (``pushed(_:)``). Listens on the loopback, calls `open` with
     /// the address, waits for the answer and exchanges it.
     ///
     /// `redirectURI` is that of ``LoopbackRedirect/listen(for:at:)``. `open` returns once the browser was
@@ -150,13 +159,15 @@ extension OAuthClient {
     }
 
     /// Signs a user in, as the public function. `open` also gets the address of a page that leads to the first
-    /// address, for an argument of a program.
+    /// address, for an argument of a program. `redirect` may get a pasted answer meanwhile.
     package func signIn(
         scopes: [String], parameters: [String: String] = [:], at redirect: LoopbackRedirect,
         timeout: Duration, open: @Sendable (String, _ page: String) async throws(OAuthError) -> Void
     ) async throws(OAuthError) -> SignInResult {
-        let request = try authorizationRequest(
-            redirectURI: redirect.redirectURI, state: redirect.state, scopes: scopes, parameters: parameters)
+        let request = try await pushed(
+            try authorizationRequest(
+                redirectURI: redirect.redirectURI, state: redirect.state, scopes: scopes,
+                parameters: parameters))
         try await open(request.url, redirect.page(leadingTo: request.url))
         return try await exchange(try await redirect.answer(within: timeout), of: request)
     }

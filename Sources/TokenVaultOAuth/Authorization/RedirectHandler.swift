@@ -10,6 +10,11 @@ final class RedirectHandler: ChannelInboundHandler {
     private let answers: AnswerBox
     private var isAnswered = false
     private var isOfSameUser = false
+    /// A form that is arriving (`response_mode=form_post`), with its head.
+    private var form: (head: HTTPRequestHead, text: ByteBuffer)?
+
+    /// The longest form, in bytes.
+    private static let longestForm = 16 << 10
 
     init(answers: AnswerBox) { self.answers = answers }
 
@@ -20,15 +25,35 @@ final class RedirectHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // The head is enough; the rest of a request is ignored.
-        guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
+        guard !isAnswered else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head) where isOfSameUser && head.method == .POST && answers.isAnswer(head.uri):
+            form = (head, ByteBuffer())
+        case .head(let head): answer(head, nil, context)
+        case .body(var part):
+            guard form != nil else { return }
+            form?.text.writeBuffer(&part)
+            guard let form, form.text.readableBytes > Self.longestForm else { return }
+            isAnswered = true
+            write(Page(.wrongRequest), for: form.head, context)
+        case .end:
+            guard let form else { return }
+            answer(form.head, String(buffer: form.text), context)
+        }
+    }
+
+    private func answer(_ head: HTTPRequestHead, _ form: String?, _ context: ChannelHandlerContext) {
         isAnswered = true
         let hosts = head.headers["Host"]
-        let reply =
-            isOfSameUser
-            ? answers.take(
-                isGet: head.method == .GET, target: head.uri, host: hosts.count == 1 ? hosts[0] : nil)
-            : .otherUser
+        let isKnown = head.method == .GET || form != nil
+        let reply: AnswerBox.Reply =
+            if !isOfSameUser {
+                .otherUser
+            } else if isKnown {
+                answers.take(head.uri, form: form, host: hosts.count == 1 ? hosts[0] : nil)
+            } else {
+                .notFound
+            }
         write(Page(reply), for: head, context)
     }
 

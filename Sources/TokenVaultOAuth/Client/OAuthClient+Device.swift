@@ -32,10 +32,9 @@ extension OAuthClient {
             .deviceAuthorization, provider.deviceAuthorizationEndpoint, for: "the device grant")
         let begun = clock()
         // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
-        var form =
-            try Scopes.fields(scopes) + parameters.ofAuthorization + authentication.fields(of: clientID)
+        var form = try Scopes.fields(scopes) + parameters.ofAuthorization
         if case .clientSecretBasic = authentication { form.append(("client_id", clientID)) }
-        switch await transport.post(form, to: endpoint, authorization: authentication.header(of: clientID)) {
+        switch await post(form, to: endpoint) {
         case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
         case .success(let answer):
             if let failure = TokenEndpointFailure.refusal(in: answer) {
@@ -117,7 +116,9 @@ extension OAuthClient {
         } catch {
             throw await revokeUnused(tokens) ? error : .tokensNotRevoked(error)
         }
-        return SignInResult(tokens: tokens, claims: claims, serverDate: response.serverDate)
+        return SignInResult(
+            tokens: tokens, claims: claims, serverDate: response.serverDate,
+            isTokenTypeAssumed: response.tokenType == nil)
     }
 
     /// Returns the claims of a sign-in's ID token. Also throws `requestFailed` with `timedOut` when its keys

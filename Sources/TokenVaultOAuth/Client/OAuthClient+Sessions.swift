@@ -40,14 +40,16 @@ extension OAuthClient {
     }
 
     private func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
-        let form: FormEncoding.Fields = [
-            ("grant_type", "refresh_token"), ("refresh_token", request.refreshToken),
-        ]
+        let form: FormEncoding.Fields =
+            request.refreshToken.isEmpty
+            ? [("grant_type", "client_credentials")] + (request.scope.map { [("scope", $0)] } ?? [])
+            : [("grant_type", "refresh_token"), ("refresh_token", request.refreshToken)]
         let begun = ContinuousClock.now
         let response: TokenResponse
-        switch await ask(form, namesType: false) {
+        switch await ask(form, isRefresh: true) {
         case .success(let success): response = success
-        case .failure(.failed(let failure)), .failure(.useless(_, let failure)): throw failure
+        case .failure(.failed(let failure)), .failure(.useless(_, let failure)):
+            throw request.refreshToken.isEmpty ? failure.withoutRefreshToken : failure
         }
         guard isContinuation(response, of: request) else {
             var failure = RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
@@ -56,11 +58,13 @@ extension OAuthClient {
         }
         let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
         let idToken = await renewedIDToken(response, within: min(idTokenPatience, left))
-        return TokenRefreshResponse(
+        var renewed = TokenRefreshResponse(
             accessToken: response.accessToken, expiresIn: response.expiresIn,
             refreshToken: response.refreshToken, refreshTokenExpiresIn: response.refreshTokenExpiresIn,
             idToken: idToken, tokenType: response.tokenType, scope: response.scope,
             serverDate: response.serverDate)
+        renewed.hasUnusableLifetime = response.hasUnusableLifetime
+        return renewed
     }
 
     /// Whether the ID token of `response`, if there is one, belongs to the same user as the previous one.
@@ -149,10 +153,7 @@ extension OAuthClient {
 
     private func revoke(_ token: String, hint: String, at endpoint: WebAddress) async -> RefreshFailure? {
         let form: FormEncoding.Fields = [("token", token), ("token_type_hint", hint)]
-        switch await transport.post(
-            form + authentication.fields(of: clientID), to: endpoint,
-            authorization: authentication.header(of: clientID))
-        {
+        switch await post(form, to: endpoint) {
         case .failure(let failure): return failure
         // The server also reports success for an unknown token.
         case .success(let answer): return TokenEndpointFailure.refusal(in: answer)

@@ -45,6 +45,8 @@ public struct OAuthClient: Sendable {
     /// The time when the caller gives up, or `nil`. Part of the time before it is reserved for revoking
     /// unused tokens.
     package var end: ContinuousClock.Instant?
+    /// Gets what the provider says about its refusal: see ``ProviderExplanation``.
+    var explained: (@Sendable (String) -> Void)?
 
     /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not
     /// visible ASCII and spaces (RFC 6749 appendix A.1), a secret that is not text, or a parameter that cannot
@@ -60,11 +62,7 @@ public struct OAuthClient: Sendable {
         guard !clientID.isEmpty, clientID.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
             throw .invalid("the client's name")
         }
-        switch authentication {
-        case .none: break
-        case .clientSecretBasic(let secret), .clientSecretPost(let secret):
-            guard secret.unprotectedText() != nil else { throw .invalid("the client's secret") }
-        }
+        try authentication.check()
         if let methods = provider.tokenEndpointAuthMethodsSupported, authentication != .none,
             !methods.contains(authentication.method)
         {
@@ -83,18 +81,15 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
-    /// Sends `form` with the client's authentication, and returns the token endpoint's response. With
-    /// `namesType` false, the response may leave out the token type, which the client already knows.
+    /// Sends `form` with the client's authentication, and returns the token endpoint's response. Revokes the
+    /// tokens of an unusable response, unless it is to a refresh: the stored session may continue with them.
     func ask(
-        _ form: FormEncoding.Fields, namesType: Bool = true
+        _ form: FormEncoding.Fields, isRefresh: Bool = false
     ) async -> Result<TokenResponse, AskFailure> {
         guard let endpoint = WebAddress.secure(provider.tokenEndpoint) else {
             return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
-        switch await transport.post(
-            form + parameters.ofToken + authentication.fields(of: clientID), to: endpoint,
-            authorization: authentication.header(of: clientID))
-        {
+        switch await post(form + parameters.ofToken, to: endpoint) {
         case .failure(let failure): return .failure(.failed(failure))
         case .success(let answer):
             let failure = TokenEndpointFailure.failure(of: answer)
@@ -105,9 +100,9 @@ public struct OAuthClient: Sendable {
             }
             do throws(OAuthError) {
                 return .success(
-                    try TokenResponse(answer.body, serverDate: answer.serverDate, namesType: namesType))
+                    try TokenResponse(answer.body, serverDate: answer.serverDate))
             } catch {
-                guard namesType else { return .failure(.useless(error, failure)) }
+                guard !isRefresh else { return .failure(.useless(error, failure)) }
                 let given = TokenResponse.leftovers(in: answer.body)
                 let isOver = await revokeUnused(given.tokens) && given.areAll
                 return .failure(.useless(isOver ? error : .tokensNotRevoked(error), failure))
@@ -115,7 +110,7 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Sends `form` as ``ask(_:namesType:)`` does, for a sign-in. After a cancellation, waits a moment longer
+    /// Sends `form` as ``ask(_:isRefresh:)`` does, for a sign-in. After a cancellation, waits a moment longer
     /// for the response, since its tokens have to be revoked. Never waits beyond ``end``.
     func askToTheEnd(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
         let request = Task { await ask(form) }
@@ -157,13 +152,16 @@ public struct SignInResult: Sendable {
     public let claims: IDTokenClaims?
     /// The provider's clock at the response, for `TokenManager.noteServerDate`.
     public let serverDate: Date?
+    /// Whether the provider did not name the type of the access token, which counts as a bearer token.
+    public let isTokenTypeAssumed: Bool
 }
 
 /// Redacted, since it has the client's secret and the transport.
 extension OAuthClient: RedactedStringConvertible {}
 
 extension OAuthClient {
-    /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). Throws `unsupported` for a
+    /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). A token manager of this client
+    /// replaces them as it refreshes others (``TokenInfo/isOfClient``). Throws `unsupported` for a
     /// client without a secret, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
         guard authentication != .none else { throw .unsupported("client credentials without a secret") }
@@ -172,9 +170,11 @@ extension OAuthClient {
         switch await ask(form) {
         case .success(let response):
             // No user signed in, so an ID token would say nothing.
+            var tokens = response.tokens(begun: begun, scopes: scopes)
+            tokens.isOfClient = true
             return SignInResult(
-                tokens: response.tokens(begun: begun, scopes: scopes), claims: nil,
-                serverDate: response.serverDate)
+                tokens: tokens, claims: nil, serverDate: response.serverDate,
+                isTokenTypeAssumed: response.tokenType == nil)
         case .failure(let failure): throw failure.signInError
         }
     }

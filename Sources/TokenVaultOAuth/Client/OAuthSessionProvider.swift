@@ -7,6 +7,8 @@ package import TokenVaultAuth
 package enum SignInPrompt: Sendable {
     /// Open the address in the browser. The page leads to it, for the arguments of a program.
     case browser(address: String, page: String)
+    /// What was pasted is not the answer.
+    case notTheAnswer
     /// Enter the code at the address of `DeviceAuthorization`, on any device.
     case device(DeviceAuthorization)
 }
@@ -15,6 +17,10 @@ package enum SignInPrompt: Sendable {
 package struct OAuthSessionProvider: SessionProvider {
     private let network: NetworkSettings
     private let prompt: @Sendable (SignInPrompt) -> Void
+    /// The addresses that the user pastes; `nil` for none.
+    package var pasted: AsyncStream<String>?
+    /// Gets what a provider says about its refusal, for the user.
+    package var explained: (@Sendable (String) -> Void)?
 
     /// Creates it. `prompt` shows the user what to do.
     package init(
@@ -31,13 +37,16 @@ package struct OAuthSessionProvider: SessionProvider {
         let transport = try transport(settings.certificateFile, within: limit)
         let provider = try await Self.provider(of: settings, transport)
         var profile = Profile(settings, metadata: "", authentication: Self.method(of: settings, at: provider))
-        let client = try Self.client(provider, profile, transport, within: limit)
+        let client = try client(provider, profile, transport, within: limit)
         let result = try await signIn(client, settings, within: limit)
         guard let metadata = try? Secret(encoding: provider).unprotectedText() else {
             throw .invalidMetadata("the document")
         }
         profile.metadata = metadata
-        return SignedIn(tokens: result.tokens, profile: profile, user: result.claims.map(AuthUser.init))
+        var signedIn = SignedIn(
+            tokens: result.tokens, profile: profile, user: result.claims.map(AuthUser.init))
+        signedIn.isTypeAssumed = result.isTokenTypeAssumed
+        return signedIn
     }
 
     package func refresh(
@@ -62,17 +71,25 @@ package struct OAuthSessionProvider: SessionProvider {
     private func signIn(
         _ client: OAuthClient, _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignInResult {
-        guard settings.isDevice else {
+        switch settings.flow {
+        case .client: return try await client.clientCredentials(scopes: settings.scopes)
+        case .browser:
             let address = settings.redirect ?? client.provider.usualRedirect(port: settings.redirectPort)
             let redirect = try await LoopbackRedirect.listen(for: client.provider, address)
+            let reader = Task { [pasted, prompt] in
+                guard let pasted else { return }
+                for await text in pasted where !redirect.take(callback: text) { prompt(.notTheAnswer) }
+            }
+            defer { reader.cancel() }
             return try await client.signIn(scopes: settings.scopes, at: redirect, timeout: limit) {
                 (address, page) throws(OAuthError) in
                 prompt(.browser(address: address, page: page))
             }
+        case .device:
+            let device = try await client.authorizeDevice(scopes: settings.scopes)
+            prompt(.device(device))
+            return try await client.signIn(with: device)
         }
-        let device = try await client.authorizeDevice(scopes: settings.scopes)
-        prompt(.device(device))
-        return try await client.signIn(with: device)
     }
 
     /// Returns the provider by its own addresses where it publishes no metadata.
@@ -117,33 +134,29 @@ package struct OAuthSessionProvider: SessionProvider {
         of profile: Profile, within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
         guard let provider = try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self),
-            provider.issuer.utf8.elementsEqual(profile.issuer.utf8)
+            provider.issuer.utf8.elementsEqual(profile.settings.issuer.utf8)
         else { throw .invalidMetadata("what was kept of it") }
-        return try Self.client(
-            provider, profile, try transport(profile.certificateFile, within: limit), within: limit)
+        return try client(
+            provider, profile, try transport(profile.settings.certificateFile, within: limit), within: limit)
     }
 
-    private static func client(
+    private func client(
         _ provider: ProviderMetadata, _ profile: Profile, _ transport: OAuthTransport,
         within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
-        let authentication: ClientAuthentication
-        switch (profile.authentication, profile.clientSecret) {
-        case (.none, _): authentication = .none
-        case (.basic, let secret?): authentication = .clientSecretBasic(Secret(utf8: secret))
-        case (.post, let secret?): authentication = .clientSecretPost(Secret(utf8: secret))
-        case (_, nil): throw .invalid("the client's secret")
-        }
+        let settings = profile.settings
         var parameters = RequestParameters()
-        parameters.authorization = profile.parameters ?? [:]
-        parameters.resources = profile.resources ?? []
+        parameters.authorization = settings.parameters
+        parameters.resources = settings.resources
         var idTokens = IDTokenValidator.Configuration()
-        idTokens.trustedAudiences = Set(profile.trustedAudiences ?? [])
-        idTokens.clientSecret = profile.clientSecret.map { Secret(utf8: $0) }
+        idTokens.trustedAudiences = Set(settings.trustedAudiences)
+        idTokens.clientSecret = settings.clientSecret.map { Secret(utf8: $0) }
         var client = try OAuthClient(
-            provider: provider, clientID: profile.clientID, authentication: authentication,
+            provider: provider, clientID: settings.clientID,
+            authentication: try ClientAuthentication(profile.authentication, settings),
             parameters: parameters, transport: transport, idTokens: idTokens)
         client.end = .now + limit
+        client.explained = explained
         return client
     }
 
@@ -154,16 +167,43 @@ package struct OAuthSessionProvider: SessionProvider {
         return certificates
     }
 
-    /// Returns the authentication method: the `Authorization` header for a client with a secret. Every provider
-    /// must accept the header (RFC 6749 section 2.3.1), unless its metadata says otherwise.
+    /// Returns the authentication method: the chosen one, or the one that fits what the client has. A secret is sent
+    /// in the `Authorization` header, which every provider must accept (RFC 6749 section 2.3.1), unless its
+    /// metadata says otherwise.
     private static func method(
         of settings: SignInSettings, at provider: ProviderMetadata
     ) -> ClientAuthenticationMethod {
+        let identity = settings.clientIdentity
+        if let method = identity?.method { return method }
+        if identity?.key != nil { return identity?.team == nil ? .key : .apple }
         guard settings.clientSecret != nil else { return .none }
         let methods = provider.tokenEndpointAuthMethodsSupported
         let takesPostAlone =
             methods.map { !$0.contains("client_secret_basic") && $0.contains("client_secret_post") } ?? false
         return takesPostAlone ? .post : .basic
+    }
+}
+
+extension ClientAuthentication {
+    /// Creates the one of a client with `settings`. Throws `invalid` when they lack a part of it.
+    fileprivate init(
+        _ method: ClientAuthenticationMethod, _ settings: SignInSettings
+    ) throws(OAuthError) {
+        func secret() throws(OAuthError) -> Secret {
+            guard let secret = settings.clientSecret else { throw .invalid("the client's secret") }
+            return Secret(utf8: secret)
+        }
+        func key() throws(OAuthError) -> ClientKey {
+            guard let pem = settings.clientIdentity?.key else { throw .invalid("the client's key") }
+            return try ClientKey(pem: Secret(utf8: pem), identifier: settings.clientIdentity?.keyID)
+        }
+        switch method {
+        case .none: self = .none
+        case .basic: self = .clientSecretBasic(try secret())
+        case .post: self = .clientSecretPost(try secret())
+        case .key: self = .privateKeyJWT(try key())
+        case .apple: self = .appleSecret(try key(), team: settings.clientIdentity?.team ?? "")
+        }
     }
 }
 

@@ -3,7 +3,7 @@ internal import TokenVaultAuth
 
 /// Extra parameters of a client's requests, beyond those that the client sets itself.
 ///
-/// Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
+/// `response_mode` can be `query` or `form_post`. Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
 /// and `resource`.
 public struct RequestParameters: Sendable, Equatable {
     /// The services that the tokens are for: absolute URIs, in each authorization, device and token request
@@ -33,7 +33,8 @@ public struct RequestParameters: Sendable, Equatable {
     /// Throws `invalid` for parameters that cannot be used.
     func check() throws(OAuthError) {
         guard authorization.keys.allSatisfy(SignInSettings.isParameter),
-            token.keys.allSatisfy(SignInSettings.isParameter)
+            token.keys.allSatisfy(SignInSettings.isParameter),
+            authorization.allSatisfy({ SignInSettings.isValue($0.value, of: $0.key) })
         else { throw .invalid("a parameter") }
         guard resources.allSatisfy(SignInSettings.isResource) else { throw .invalid("a resource") }
     }

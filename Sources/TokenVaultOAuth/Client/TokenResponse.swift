@@ -10,7 +10,8 @@ internal import FoundationEssentials
 /// Unusable optional parts are dropped, since the response may have a rotated refresh token.
 struct TokenResponse: Sendable {
     let accessToken: String
-    /// `nil` when the server did not say.
+    /// `nil` when the server did not say. Bearer is then assumed: the document has to name the type (RFC 6749
+    /// section 5.1), but some providers leave it out.
     let tokenType: String?
     let refreshToken: String?
     /// The ID token, not checked here.
@@ -18,16 +19,17 @@ struct TokenResponse: Sendable {
     let scope: String?
     /// In seconds, above zero.
     let expiresIn: Double?
+    /// Whether the server gave a lifetime that cannot be used.
+    let hasUnusableLifetime: Bool
     /// In seconds, above zero; an extension that several providers have.
     let refreshTokenExpiresIn: Double?
     var serverDate: Date?
 
-    /// Reads `body`, which has to name the token type unless `namesType` is false. Throws
-    /// `malformedResponse`, and `unsupported` for another token type.
-    init(_ body: [UInt8], serverDate: Date?, namesType: Bool = true) throws(OAuthError) {
-        guard let document = Document(body), let accessToken = document.accessToken,
-            document.tokenType != nil || !namesType
-        else { throw .malformedResponse("the document") }
+    /// Reads `body`. Throws `malformedResponse`, and `unsupported` for another token type.
+    init(_ body: [UInt8], serverDate: Date?) throws(OAuthError) {
+        guard let document = Document(body), let accessToken = document.accessToken else {
+            throw .malformedResponse("the document")
+        }
         // RFC 6749 section 7.1: a token of an unknown type is not used.
         guard document.tokenType.map({ $0.lowercased() == "bearer" }) ?? true else {
             throw .unsupported("bearer tokens")
@@ -42,6 +44,7 @@ struct TokenResponse: Sendable {
         idToken = document.idToken
         scope = document.scope.flatMap { Self.isScope($0) ? $0 : nil }
         expiresIn = document.expiresIn
+        hasUnusableLifetime = document.hasUnusableLifetime
         refreshTokenExpiresIn = document.refreshTokenExpiresIn ?? document.refreshExpiresIn
         self.serverDate = serverDate
     }
@@ -50,11 +53,13 @@ struct TokenResponse: Sendable {
     /// count as granted if the response names none (RFC 6749 section 5.1).
     func tokens(begun: Date, scopes: [String]) -> TokenInfo {
         let scope = scope ?? (scopes.isEmpty ? nil : scopes.joined(separator: " "))
-        return TokenInfo(
+        var tokens = TokenInfo(
             accessToken: accessToken, refreshToken: refreshToken,
             idToken: idToken.flatMap { Self.isToken($0) ? $0 : nil }, scope: scope,
             accessTokenExpiry: expiresIn.map { begun.addingTimeInterval($0) },
             refreshTokenExpiry: refreshTokenExpiresIn.map { begun.addingTimeInterval($0) })
+        tokens.hasUnusableLifetime = hasUnusableLifetime
+        return tokens
     }
 
     /// Returns the tokens in an unusable success with their type hints, the refresh token first. Also returns
@@ -91,6 +96,7 @@ struct TokenResponse: Sendable {
         let idToken: String?
         let scope: String?
         let expiresIn: Double?
+        let hasUnusableLifetime: Bool
         let refreshTokenExpiresIn: Double?
         let refreshExpiresIn: Double?
 
@@ -127,6 +133,9 @@ struct TokenResponse: Sendable {
                 text(.scope)
                 ?? (try? values.decode([String].self, forKey: .scope))?.joined(separator: " ")
             expiresIn = lifetime(.expiresIn)
+            let isGiven = (try? values.decodeNil(forKey: .expiresIn)) == false
+            let isEmpty = (try? values.decode(String.self, forKey: .expiresIn)) == ""
+            hasUnusableLifetime = isGiven && !isEmpty && expiresIn == nil
             refreshTokenExpiresIn = lifetime(.refreshTokenExpiresIn)
             refreshExpiresIn = lifetime(.refreshExpiresIn)
         }

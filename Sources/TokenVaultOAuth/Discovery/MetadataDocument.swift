@@ -15,6 +15,8 @@ struct MetadataDocument: Codable {
     var jwksURI: String?
     var userInfoEndpoint: String?
     var endSessionEndpoint: String?
+    var pushedAuthorizationRequestEndpoint: String?
+    var requiresPushedAuthorizationRequests: Bool?
     var scopesSupported: [String]?
     var codeChallengeMethodsSupported: [String]?
     var grantTypesSupported: [String]?
@@ -35,6 +37,8 @@ struct MetadataDocument: Codable {
         case jwksURI = "jwks_uri"
         case userInfoEndpoint = "userinfo_endpoint"
         case endSessionEndpoint = "end_session_endpoint"
+        case pushedAuthorizationRequestEndpoint = "pushed_authorization_request_endpoint"
+        case requiresPushedAuthorizationRequests = "require_pushed_authorization_requests"
         case scopesSupported = "scopes_supported"
         case codeChallengeMethodsSupported = "code_challenge_methods_supported"
         case grantTypesSupported = "grant_types_supported"
@@ -82,7 +86,10 @@ struct MetadataDocument: Codable {
             deviceAuthorizationEndpoint: usable(deviceAuthorizationEndpoint, .deviceAuthorization),
             revocationEndpoint: usable(revocationEndpoint, .revocation), jwksURI: usable(jwksURI, .keySet),
             userInfoEndpoint: usable(userInfoEndpoint, .userInfo),
-            endSessionEndpoint: usable(endSessionEndpoint, .endSession), scopesSupported: scopesSupported,
+            endSessionEndpoint: usable(endSessionEndpoint, .endSession),
+            pushedAuthorizationRequestEndpoint: usable(pushedAuthorizationRequestEndpoint, .pushedRequest),
+            requiresPushedAuthorizationRequests: requiresPushedAuthorizationRequests ?? false,
+            scopesSupported: scopesSupported,
             codeChallengeMethodsSupported: codeChallengeMethodsSupported,
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
@@ -110,6 +117,9 @@ extension MetadataDocument {
             deviceAuthorizationEndpoint: address(.deviceAuthorizationEndpoint),
             revocationEndpoint: address(.revocationEndpoint), jwksURI: address(.jwksURI),
             userInfoEndpoint: address(.userInfoEndpoint), endSessionEndpoint: address(.endSessionEndpoint),
+            pushedAuthorizationRequestEndpoint: address(.pushedAuthorizationRequestEndpoint),
+            requiresPushedAuthorizationRequests: try? values.decode(
+                Bool.self, forKey: .requiresPushedAuthorizationRequests),
             scopesSupported: list(.scopesSupported),
             codeChallengeMethodsSupported: try values.decodeIfPresent(
                 [String].self, forKey: .codeChallengeMethodsSupported),
@@ -136,7 +146,10 @@ extension ProviderMetadata: Codable {
             issuer: issuer, authorizationEndpoint: authorizationEndpoint, tokenEndpoint: tokenEndpoint,
             deviceAuthorizationEndpoint: deviceAuthorizationEndpoint, revocationEndpoint: revocationEndpoint,
             jwksURI: jwksURI, userInfoEndpoint: userInfoEndpoint, endSessionEndpoint: endSessionEndpoint,
-            scopesSupported: scopesSupported, codeChallengeMethodsSupported: codeChallengeMethodsSupported,
+            pushedAuthorizationRequestEndpoint: pushedAuthorizationRequestEndpoint,
+            requiresPushedAuthorizationRequests: requiresPushedAuthorizationRequests ? true : nil,
+            scopesSupported: scopesSupported,
+            codeChallengeMethodsSupported: codeChallengeMethodsSupported,
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,

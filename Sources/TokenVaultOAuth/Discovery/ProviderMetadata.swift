@@ -21,6 +21,10 @@ public struct ProviderMetadata: Sendable, Equatable {
     public let userInfoEndpoint: String?
     /// The browser address for signing out (OpenID Connect RP-Initiated Logout).
     public let endSessionEndpoint: String?
+    /// The address where requests are pushed ahead of the browser (RFC 9126 section 5).
+    public let pushedAuthorizationRequestEndpoint: String?
+    /// Whether the provider accepts only requests that were pushed.
+    public let requiresPushedAuthorizationRequests: Bool
     /// The scopes of the provider; `nil` when it lists none.
     public let scopesSupported: [String]?
     /// The PKCE methods of the provider; `nil` when it lists none.
@@ -49,6 +53,7 @@ public struct ProviderMetadata: Sendable, Equatable {
         case keySet = "the key set's address"
         case userInfo = "the user info endpoint"
         case endSession = "the end session endpoint"
+        case pushedRequest = "the pushed authorization request endpoint"
     }
 
     /// Creates the metadata of a provider that publishes none. Throws `invalidMetadata`, naming the part, for
@@ -56,7 +61,9 @@ public struct ProviderMetadata: Sendable, Equatable {
     public init(
         issuer: String, authorizationEndpoint: String? = nil, tokenEndpoint: String,
         deviceAuthorizationEndpoint: String? = nil, revocationEndpoint: String? = nil, jwksURI: String? = nil,
-        userInfoEndpoint: String? = nil, endSessionEndpoint: String? = nil, scopesSupported: [String]? = nil,
+        userInfoEndpoint: String? = nil, endSessionEndpoint: String? = nil,
+        pushedAuthorizationRequestEndpoint: String? = nil, requiresPushedAuthorizationRequests: Bool = false,
+        scopesSupported: [String]? = nil,
         codeChallengeMethodsSupported: [String]? = nil, grantTypesSupported: [String]? = nil,
         tokenEndpointAuthMethodsSupported: [String]? = nil,
         idTokenSigningAlgValuesSupported: [String]? = nil,
@@ -69,6 +76,7 @@ public struct ProviderMetadata: Sendable, Equatable {
             (.authorization, authorizationEndpoint), (.token, tokenEndpoint),
             (.deviceAuthorization, deviceAuthorizationEndpoint), (.revocation, revocationEndpoint),
             (.keySet, jwksURI), (.userInfo, userInfoEndpoint), (.endSession, endSessionEndpoint),
+            (.pushedRequest, pushedAuthorizationRequestEndpoint),
         ]
         for (endpoint, address) in addresses {
             guard let address else { continue }
@@ -86,6 +94,8 @@ public struct ProviderMetadata: Sendable, Equatable {
         self.jwksURI = jwksURI
         self.userInfoEndpoint = userInfoEndpoint
         self.endSessionEndpoint = endSessionEndpoint
+        self.pushedAuthorizationRequestEndpoint = pushedAuthorizationRequestEndpoint
+        self.requiresPushedAuthorizationRequests = requiresPushedAuthorizationRequests
         self.scopesSupported = scopesSupported
         self.codeChallengeMethodsSupported = codeChallengeMethodsSupported
         self.grantTypesSupported = grantTypesSupported

@@ -27,6 +27,8 @@ struct Login: VaultCommand {
                 --redirect-uri http://localhost:8400/signed-in
               vaultctl login server --issuer https://id.example.com --client-id my-tool \\
                 --device
+              vaultctl login job --issuer https://id.example.com --client-id my-job \\
+                --client-secret-file secret.txt --client-credentials
               vaultctl login work
               token=$(vaultctl token work) \\
                 && curl -H "Authorization: Bearer $token" https://api.example.com/
@@ -34,21 +36,15 @@ struct Login: VaultCommand {
 
     @Argument(help: "A name for where and as whom: work, github.") var profile: String
     @OptionGroup(title: "Provider and client") var provider: ProviderOptions
+    @OptionGroup(title: "Client authentication") var client: ClientOptions
     @OptionGroup(title: "Request") var request: SignInOptions
     @Flag(help: "Show an address and a code for another device, and start no browser.") var device = false
+    @Flag(help: "Get tokens for the client itself, without a user: for services.") var clientCredentials =
+        false
     @Flag(
         name: .customLong("no-browser"),
         help: "Only show the address, for a browser on this machine that is opened by hand.")
     var noBrowser = false
-    @Option(
-        help: ArgumentHelp("The file whose first line is the client's secret.", valueName: "path"),
-        completion: .file())
-    var clientSecretFile: String?
-    @Option(
-        name: .customLong("client-secret-fd"),
-        help: ArgumentHelp(
-            "The open descriptor whose first line is the client's secret.", valueName: "number"))
-    var clientSecretDescriptor: String?
     @Option(
         help: ArgumentHelp(
             "When the session can be read, as for \"vaultctl store\"; after-first-unlock-this-device-only for jobs that run "
@@ -63,9 +59,10 @@ struct Login: VaultCommand {
     var revoke: Bool?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var output: VerboseOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        let secretSource = try ClientSecretSource(file: clientSecretFile, descriptor: clientSecretDescriptor)
+        let client = try ClientChoice(self.client)
         let session = try Session(console, location.arguments, unlock.arguments)
         let name = try ProfileStore.name(profile)
         let policy = try ItemDetails.policy(policy)
@@ -73,27 +70,35 @@ struct Login: VaultCommand {
         try check(choice)
         let provider = try ProviderChoice(self.provider)
         let program = try OAuthProgram.find()
-        let secret = try secretSource.read(console)
+        let credential = try client.read(console)
         let place = try session.profileStore()
         // Without an issuer or a client ID, the profile names the provider.
         let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
         let known = provider.isWhole ? stored?.content : try stored?.profile
-        let settings = try settings(provider, choice, known, secret)
+        let settings = try settings(provider, choice, client, credential, known?.settings)
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
         // arguments.
         let isNameEnough = provider.isNone
-        if !settings.isDevice, !noBrowser, Browser.find(for: "") == nil {
+        if settings.flow == .browser, !noBrowser, Browser.find(for: "") == nil {
             throw .noBrowser(isNameEnough ? name : nil)
         }
-        let wait = Duration.seconds(settings.isDevice ? 1_800 : 300)
+        let wait: Duration =
+            switch settings.flow {
+            case .browser: .seconds(300)
+            case .device: .seconds(1_800)
+            case .client: .seconds(30)
+            }
         let limit = min(wait + .seconds(1), console.deadline?.remaining ?? wait + .seconds(1))
+        let lines = settings.flow == .browser && !location.noInput ? TerminalLines() : nil
         let conversation = SignInConversation(
             console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
             limit: WorkerRequest.seconds(within: limit),
-            knownOrigins: [settings.issuer] + settings.allowedOrigins)
+            knownOrigins: [settings.issuer] + settings.allowedOrigins, takesPaste: lines != nil)
         let queue = ForegroundQueue<SignInConversation>()
         let signals = SignalGuard { queue.cancel() }
-        let worker = WorkerProvider(program: .success(program), signals: signals) { reply in
+        let worker = WorkerProvider(
+            program: .success(program), signals: signals, wantsExplanations: output.verbose, lines: lines
+        ) { reply in
             queue.ask { $0.show(reply) }
         }
         var signIn = SignInTransaction(worker, place, name)
@@ -105,21 +110,36 @@ struct Login: VaultCommand {
             let outcome = queue.run(conversation) { [signIn] in await signIn.run(settings, within: limit) }
             return try SignInReport(name, conversation, signals).signedIn(outcome)
         }
-        if settings.scopes.contains("openid"), signedIn.tokens.idToken == nil {
+        note(what: signedIn, console)
+        console.remark(Self.greeting(signedIn.user))
+        return .done
+    }
+
+    /// Prints notes on what the provider left out.
+    private func note(what signedIn: SignedIn, _ console: Console) {
+        let tokens = signedIn.tokens
+        if signedIn.profile.settings.scopes.contains("openid"), tokens.idToken == nil, !tokens.isOfClient {
             console.note("the provider gave no ID token: it is not known who signed in")
         }
-        if signedIn.tokens.refreshSecret == nil {
+        if !tokens.isRenewable {
             console.note(
                 "the provider gave nothing to renew the token with: the session ends with it; many providers do with --scope "
                     + "offline_access")
         }
-        console.remark(Self.greeting(signedIn.user))
-        return .done
+        if signedIn.isTypeAssumed {
+            console.note("the provider did not name the type of the token: it counts as a bearer token")
+        }
+        if tokens.hasUnusableLifetime { console.note(Token.unusableLifetime) }
     }
 
     /// Checks combinations of arguments before the vault is opened.
     private func check(_ choice: SignInChoice) throws(CommandFailure) {
         guard !location.readOnly else { throw .readOnlySignIn }
+        guard !clientCredentials || !device && !noBrowser && !choice.hasRedirect else {
+            throw .usage(
+                "--client-credentials excludes --device, --no-browser and --redirect-uri",
+                "leave the one or the other out")
+        }
         guard !device || !noBrowser && !choice.hasRedirect else {
             throw .usage(
                 "--device excludes --no-browser and --redirect-uri, and needs no port",
@@ -129,7 +149,8 @@ struct Login: VaultCommand {
 
     /// Returns the settings: the values of the options, else those of the profile.
     private func settings(
-        _ provider: ProviderChoice, _ choice: SignInChoice, _ known: Profile?, _ secret: Secret?
+        _ provider: ProviderChoice, _ choice: SignInChoice, _ client: ClientChoice,
+        _ credential: ClientChoice.Content, _ known: SignInSettings?
     ) throws(CommandFailure) -> SignInSettings {
         guard let issuer = provider.issuer ?? known?.issuer,
             let clientID = provider.clientID ?? known?.clientID
@@ -141,14 +162,13 @@ struct Login: VaultCommand {
         // Another client of the same provider keeps the provider's own settings.
         let sameProvider = known.flatMap { $0.issuer == issuer ? $0 : nil }
         // Nothing of another client or provider is kept, in particular not its secret.
-        let known = known.flatMap {
-            $0.source == TokenSource(issuer: issuer, clientID: clientID) ? $0 : nil
-        }
-        let preset = provider.preset
         var settings = SignInSettings(issuer: issuer, clientID: clientID)
+        let known = known.flatMap { $0.source == settings.source ? $0 : nil }
+        let preset = provider.preset
         // Options that name both issuer and client also determine the sign-in method.
-        settings.isDevice =
-            device || (!provider.isWhole && !noBrowser && !choice.hasRedirect && known?.device ?? false)
+        let keepsFlow = !provider.isWhole && !noBrowser && !choice.hasRedirect
+        let usual = keepsFlow ? known?.flow ?? .browser : .browser
+        settings.flow = device ? .device : clientCredentials ? .client : usual
         settings.scopes = choice.scopes.isEmpty ? preset?.scopes ?? known?.scopes ?? [] : choice.scopes
         settings.redirect = choice.redirect ?? known?.redirect ?? preset?.redirect
         settings.redirectPort =
@@ -164,7 +184,7 @@ struct Login: VaultCommand {
         settings.resources = choice.resources ?? known?.resources ?? []
         settings.trustedAudiences = choice.trustedAudiences ?? known?.trustedAudiences ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
-        settings.clientSecret = secret?.unprotectedText() ?? known?.clientSecret
+        try client.apply(credential, to: &settings, known: known)
         return settings
     }
 

@@ -26,6 +26,7 @@ struct Logout: VaultCommand {
     @Flag(help: "Delete the profile as well.") var forgetProfile = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
+    @OptionGroup var output: VerboseOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         let session = try Session(console, location.arguments, unlock.arguments)
@@ -38,7 +39,10 @@ struct Logout: VaultCommand {
             queue.cancel()
         }
         var signOut = SignOutTransaction(
-            WorkerProvider(program: OAuthProgram.found, signals: signals), place, name)
+            WorkerProvider(
+                program: OAuthProgram.found, signals: signals, wantsExplanations: output.verbose,
+                show: WorkerProvider.showing(explanationsOn: queue)),
+            place, name)
         signOut.forgetsProfile = forgetProfile
         signOut.deadline = console.deadline
         signOut.entered = { signals.note($0) }

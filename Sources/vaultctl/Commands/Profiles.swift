@@ -43,9 +43,11 @@ struct Profiles: VaultCommand {
                 for (name, profile) in rows {
                     json.object { json in
                         json.member("profile", name)
-                        json.member("issuer", profile.issuer)
-                        json.member("clientID", profile.clientID)
-                        json.array("scopes") { json in for scope in profile.scopes { json.element(scope) } }
+                        json.member("issuer", profile.settings.issuer)
+                        json.member("clientID", profile.settings.clientID)
+                        json.array("scopes") { json in
+                            for scope in profile.settings.scopes { json.element(scope) }
+                        }
                         json.member("signedIn", accounts.contains(TokenKey(name)))
                     }
                 }
@@ -56,7 +58,7 @@ struct Profiles: VaultCommand {
                 let state = accounts.contains(TokenKey(name)) ? "signed-in" : "signed-out"
                 console.output.line(
                     CommandFailure.printable(name)
-                        + "\t\(state)\t\(CommandFailure.printable("\(profile.issuer)"))")
+                        + "\t\(state)\t\(CommandFailure.printable("\(profile.settings.issuer)"))")
             }
         }
         for name in others {

@@ -41,13 +41,14 @@ struct Token: VaultCommand {
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
+    @OptionGroup var output: VerboseOptions
 
     /// The parsed arguments, in the form of the fast path.
     var arguments: TokenArguments {
         TokenArguments(
             profile: profile, minimumValidity: minimumValidity, renew: renew, isOfUser: isOfUser,
             location: location.arguments,
-            unlock: unlock.arguments, json: format.json)
+            unlock: unlock.arguments, json: format.json, isVerbose: output.verbose)
     }
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
@@ -69,10 +70,15 @@ struct Token: VaultCommand {
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
         let place = try session.profileStore()
-        let tokens = try tokens(of: name, in: place, renew: arguments.renew, configuration, console)
+        let tokens = try tokens(
+            of: name, in: place, renew: arguments.renew, configuration, console,
+            isVerbose: arguments.isVerbose)
         let idToken =
             arguments.isOfUser ? try Self.idToken(of: tokens, name, isRenewed: arguments.renew) : nil
         if arguments.minimumValidity != nil {
+            guard arguments.isOfUser || !tokens.hasUnusableLifetime else {
+                throw CommandFailure(.failure, unusableLifetime, "leave --min-valid out to get the token")
+            }
             let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
             note(expiry, configuration.accessTokenRefreshBuffer, console)
         }
@@ -114,6 +120,9 @@ struct Token: VaultCommand {
         return idToken
     }
 
+    static let unusableLifetime =
+        "the provider gave a lifetime that cannot be used, so it is not known how long the token is good"
+
     /// Prints a note when the token is valid for less time than `--min-valid` requires.
     private static func note(_ expiry: Date?, _ wanted: Duration, _ console: Console) {
         guard let left = expiry?.timeIntervalSinceNow, left < wanted.inSeconds else {
@@ -129,7 +138,7 @@ struct Token: VaultCommand {
     /// program.
     private static func tokens(
         of name: String, in place: ProfileStore, renew: Bool, _ configuration: TokenManager.Configuration,
-        _ console: Console
+        _ console: Console, isVerbose: Bool
     ) throws(CommandFailure) -> TokenInfo {
         let stored: StoredToken
         do throws(TokenError) {
@@ -149,7 +158,7 @@ struct Token: VaultCommand {
             console.note("the token was not renewed: \(error.happened): \(error.advice)")
             return stored.tokens
         }
-        guard !renew || stored.tokens.refreshSecret != nil else {
+        guard !renew || stored.tokens.isRenewable else {
             throw CommandFailure(
                 .notFound, "the provider gave nothing to renew the token with",
                 "\(CommandFailure.signingIn(name)) signs in again, with --scope offline_access at many providers"
@@ -158,7 +167,10 @@ struct Token: VaultCommand {
         let queue = ForegroundQueue<Console>()
         let signals = SignalGuard(meanwhile: "what the provider gives is being stored") { queue.cancel() }
         var renewal = RenewalTransaction(
-            WorkerProvider(program: .success(program), signals: signals), place, name, profile, configuration)
+            WorkerProvider(
+                program: .success(program), signals: signals, wantsExplanations: isVerbose,
+                show: WorkerProvider.showing(explanationsOn: queue)),
+            place, name, profile, configuration)
         renewal.deadline = console.deadline
         renewal.entered = { signals.note($0) }
         renewal.waiting = { error in queue.post { RenewalReport(name, $0).tellOfWaiting(error) } }
@@ -168,6 +180,7 @@ struct Token: VaultCommand {
             }
             return try RenewalReport(name, console).tokens(outcome, isEnded: signals.signal != nil)
         }
+        if tokens.hasUnusableLifetime, !stored.tokens.hasUnusableLifetime { console.note(unusableLifetime) }
         if tokens.accessSecret == stored.tokens.accessSecret,
             let now = try? StoredToken.look(for: name, in: place.blocking, configuration: configuration)
         {

@@ -30,6 +30,9 @@ enum ClientSecretSource {
         }
     }
 
+    /// Whether no source was given.
+    var isNone: Bool { if case .none = self { true } else { false } }
+
     /// Reads the first line; `nil` when no source was given.
     func read(_ console: Console) throws(CommandFailure) -> Secret? {
         let input: InputSource

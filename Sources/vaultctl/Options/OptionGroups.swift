@@ -90,6 +90,12 @@ struct OutputOptions: ParsableArguments {
     var json = false
 }
 
+/// The amount of what is told about a provider.
+struct VerboseOptions: ParsableArguments {
+    @Flag(help: "Also show the provider's own words when it refuses a request.")
+    var verbose = false
+}
+
 /// The details of an item beside its secret.
 struct DetailOptions: ParsableArguments {
     @Option(

@@ -2,9 +2,10 @@
 enum OptionNames {
     /// The options that take a value.
     static let valued: Set<String> = [
-        "allow-origin", "attribute", "audience", "authorization-endpoint", "backend", "ca-file", "client-id",
-        "client-secret-fd",
-        "client-secret-file",
+        "allow-origin", "attribute", "audience", "authorization-endpoint", "backend", "ca-file",
+        "client-authentication",
+        "client-id", "client-key-file", "client-key-id", "client-secret-fd",
+        "client-secret-file", "client-team",
         "collection",
         "copy-key-file", "copy-passphrase-file", "credential",
         "device-endpoint", "directory", "expires", "export-passphrase-file", "for", "format", "from",
@@ -26,10 +27,11 @@ enum OptionNames {
 
     /// The options without a value.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "delete", "device",
+        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "client-credentials", "delete",
+        "device",
         "drop-others", "dry-run", "forget", "forget-profile", "help", "id", "if-absent", "ignore-missing",
         "ignore-unknown",
         "json", "no-agent", "no-browser", "no-input", "no-revoke", "quiet", "read-only", "recovery",
-        "renew", "revoke", "secret-service", "stop", "version", "yes",
+        "renew", "revoke", "secret-service", "stop", "verbose", "version", "yes",
     ]
 }

@@ -92,6 +92,10 @@ struct SignInChoice {
                 "a --parameter with this name cannot be given",
                 "use its own option, such as --scope or --resource, or leave it out")
         }
+        guard parts[1].isEmpty || SignInSettings.isValue(String(parts[1]), of: name) else {
+            throw .usage(
+                "this response_mode cannot be read", "use query or form_post, or leave the parameter out")
+        }
         guard parameters.updateValue(String(parts[1]), forKey: name) == nil else {
             throw .usage("a --parameter is given twice", "give each name once")
         }

@@ -47,6 +47,9 @@ struct OAuthProgram: Sendable {
     // The largest number of replies to one request. A sign-in shows one prompt before its result, so more
     // replies are an error.
     private static let mostReplies = 8
+    // The largest number of replies that only tell the user something: a device that waits may cause one for each
+    // of its requests.
+    private static let mostNotes = 1_000
 
     /// Sends `request` to a new worker and returns the final reply. `show` receives each earlier reply, and
     /// returns the failure to show it. The worker has ended when this function returns or throws
@@ -55,14 +58,16 @@ struct OAuthProgram: Sendable {
     /// An answer that is complete counts even after `deadline`, which may have passed while this program was
     /// stopped.
     ///
+    /// With `lines`, the worker of a sign-in gets what the user pastes after the prompt.
+    ///
     /// With `interruption`, signals end the worker as that guard defines, even if they came earlier. The last
     /// reply of a sign-in or a revocation still counts then.
     func ask(
         _ request: WorkerRequest, until deadline: Deadline?, interruption: SignalGuard? = nil,
-        show: (WorkerReply) -> CommandFailure? = { _ in nil }
+        lines: TerminalLines? = nil, show: (WorkerReply) -> CommandFailure? = { _ in nil }
     ) throws(WorkerError) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
-        let worker = try start(request.operation, interruption)
+        let worker = try start(request.operation.kind, interruption)
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
@@ -72,21 +77,29 @@ struct OAuthProgram: Sendable {
             // On another error the worker has ended or is about to end. Its answer, if any, gives the reason.
         }
         // A revocation brings no new tokens, so the consequences that its caller noted stay.
-        if request.operation != .revoke { interruption?.note(leaving: SignalGuard.given) }
-        for _ in 0..<Self.mostReplies {
+        if request.operation.kind != .revoke { interruption?.note(leaving: SignalGuard.given) }
+        defer { lines?.stop() }
+        var (prompts, notes) = (0, 0)
+        while prompts < Self.mostReplies, notes < Self.mostNotes {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)
             case .signedIn(let signedIn): return .signedIn(signedIn)
             case .refreshed(let refreshed): return .refreshed(refreshed)
             case .revoked: return .revoked
-            case let shown: if let failure = show(shown) { throw .other(failure) }
+            case let shown:
+                switch shown {
+                case .explained, .notTheAnswer: notes += 1
+                default: prompts += 1
+                }
+                if let failure = show(shown) { throw .other(failure) }
+                if case .open = shown, let sender = try? worker.sender() { lines?.read { sender.send($0) } }
             }
         }
         throw .misunderstood
     }
 
     private func start(
-        _ operation: WorkerRequest.Operation, _ interruption: SignalGuard?
+        _ operation: WorkerRequest.Operation.Kind, _ interruption: SignalGuard?
     ) throws(WorkerError) -> HelperProgram {
         do throws(SystemFailure) {
             return try HelperProgram(

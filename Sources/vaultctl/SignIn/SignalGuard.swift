@@ -63,10 +63,10 @@ final class SignalGuard: Sendable {
 
     /// Returns the way in which a signal ends the worker for `operation`; `nil` when signals keep their
     /// default effect.
-    func parting(_ operation: WorkerRequest.Operation) -> HelperProgram.ShutdownPolicy? {
+    func parting(_ operation: WorkerRequest.Operation.Kind) -> HelperProgram.ShutdownPolicy? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
-        case .browser, .device: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
+        case .signIn: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
         // The stored session needs the new tokens, which the provider issues once. The answer is often on its
         // way.
         case .refresh: HelperProgram.ShutdownPolicy(notice, within: .seconds(2), isTold: false)

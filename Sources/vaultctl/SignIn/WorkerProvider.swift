@@ -23,62 +23,65 @@ struct WorkerProvider: SessionProvider {
     let program: Result<OAuthProgram, CommandFailure>
     /// The guard that ends the program's processes after a signal.
     let signals: SignalGuard
+    /// Whether the user wants to see what a provider says about its refusal.
+    var wantsExplanations = false
+    /// The terminal where the user may paste the address that the browser ended at; `nil` for none.
+    var lines: TerminalLines?
     /// Shows a prompt of a sign-in to the user. Returns the failure to show it.
     var show: @Sendable (WorkerReply) -> CommandFailure? = { _ in nil }
 
     func authorize(
         _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthProgram.WorkerError) -> SignedIn {
-        let reply = try await ask(WorkerRequest(settings, within: limit), limit)
-        guard case .signedIn(let signedIn) = reply else { throw .misunderstood }
-        return SignedIn(
-            tokens: signedIn.tokens,
-            profile: Profile(
-                settings, metadata: signedIn.metadata, authentication: signedIn.authentication),
-            user: signedIn.user)
+        guard case .signedIn(let signedIn) = try await ask(.signIn(settings), limit) else {
+            throw .misunderstood
+        }
+        return signedIn.result(settings)
     }
 
     func refresh(
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthProgram.WorkerError) -> TokenRefreshResponse {
-        var message = WorkerRequest(.refresh, of: profile, within: limit)
-        message.refreshToken = request.refreshToken
-        message.idToken = request.idToken
-        message.subject = request.subject
-        message.scope = request.scope
-        message.isRetry = request.isRetryOfUnknownOutcome
-        guard case .refreshed(let refreshed) = try await ask(message, limit) else { throw .misunderstood }
+        let operation = WorkerRequest.Operation.refresh(WorkerRequest.Refresh(request), profile)
+        guard case .refreshed(let refreshed) = try await ask(operation, limit) else { throw .misunderstood }
         return refreshed.response
     }
 
     func revoke(
         _ tokens: TokenInfo, of profile: Profile, within limit: Duration
     ) async throws(OAuthProgram.WorkerError) {
-        var message = WorkerRequest(.revoke, of: profile, within: limit)
-        message.accessToken = tokens.accessToken
-        message.refreshToken = tokens.refreshToken
-        guard case .revoked = try await ask(message, limit) else { throw .misunderstood }
+        guard case .revoked = try await ask(.revoke(tokens, profile), limit) else { throw .misunderstood }
     }
 
     /// Sends a request on a thread of its own, which the program's answer blocks.
     private func ask(
-        _ message: WorkerRequest, _ limit: Duration
+        _ operation: WorkerRequest.Operation, _ limit: Duration
     ) async throws(OAuthProgram.WorkerError) -> WorkerReply {
-        var message = message
-        message.network = NetworkSettings.ofEnvironment
         let thread = WorkerThread(name: "oauth")
-        let request = message
+        let request = WorkerRequest(
+            operation, network: .ofEnvironment, wantsExplanations: wantsExplanations, within: limit)
         let outcome = await withCheckedContinuation { continuation in
             thread.run {
                 continuation.resume(
                     returning: Result { () throws(OAuthProgram.WorkerError) in
                         guard case .success(let program) = program else { throw .other(missing) }
                         return try program.ask(
-                            request, until: Deadline(after: limit), interruption: signals, show: show)
+                            request, until: Deadline(after: limit), interruption: signals, lines: lines,
+                            show: show)
                     })
             }
         }
         return try outcome.get()
+    }
+
+    /// Returns a `show` that prints what a provider says on the console of `queue`.
+    static func showing(
+        explanationsOn queue: ForegroundQueue<Console>
+    ) -> @Sendable (WorkerReply) -> CommandFailure? {
+        { reply in
+            if case .explained(let text) = reply { queue.post { $0.note(ofProvider: text) } }
+            return nil
+        }
     }
 
     private var missing: CommandFailure {

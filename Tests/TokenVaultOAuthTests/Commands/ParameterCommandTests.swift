@@ -23,8 +23,6 @@ import Testing
         }
         for request in asked { #expect(request.contains(#""resources":["https:\/\/api.example.com\/"]"#)) }
         for request in asked { #expect(request.contains(#""trustedAudiences":["friend"]"#)) }
-        // A renewal sends no authorization parameters.
-        #expect(!asked[2].contains("audience"))
         // A new value replaces a stored parameter, and an empty value removes it.
         for change in [["--parameter", "prompt=none"], ["--audience", ""], ["--resource", ""]] {
             #expect(try home.start(["login", "work", "--no-browser"] + change).end().status == 0)

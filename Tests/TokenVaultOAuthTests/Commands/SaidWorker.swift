@@ -38,8 +38,8 @@ struct SaidWorker {
                 """
                 IFS= read -r line; printf '%s\\n' "$line" >>'\(home.path)/asked'
                 case $line in
-                *'"operation":"revoke"'*) \(revoke) ;;
-                *'"operation":"refresh"'*) \(refresh) ;;
+                *'"operation":{"revoke"'*) \(revoke) ;;
+                *'"operation":{"refresh"'*) \(refresh) ;;
                 *) \(signIn) ;;
                 esac
                 """))
@@ -47,10 +47,14 @@ struct SaidWorker {
 }
 
 extension SignInHome {
-    /// What the worker was asked to do, request by request.
+    /// What the worker was asked to do, request by request: `refresh`, `revoke`, or the flow of a sign-in.
     func asked(_ operation: String) -> [String] {
         (contents("asked") ?? "").split(separator: "\n").map(String.init)
-            .filter { $0.contains("\"operation\":\"\(operation)\"") }
+            .filter { request in
+                request.contains("\"operation\":{\"\(operation)\"")
+                    || request.contains("\"operation\":{\"signIn\"")
+                        && request.contains("\"flow\":\"\(operation)\"")
+            }
     }
 
     /// Signs in at `issuer` as the profile `work`, with a worker that needs no person.

@@ -1,0 +1,59 @@
+#if OAuth
+internal import TokenVault
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+extension OAuthClient {
+    /// Sends `request` to the provider ahead of the browser, which then takes only a reference to it (RFC 9126). Other
+    /// programs then cannot read or change the request on its way through the browser.
+    ///
+    /// Returns `request` itself when the provider does not offer this. Also returns it when the provider offers this
+    /// but refuses, unless its metadata requires it. Then throws `unsupported`, `invalidMetadata`, `requestFailed`,
+    /// `malformedResponse`. Throws `cancelled`.
+    public func pushed(_ request: AuthorizationRequest) async throws(OAuthError) -> AuthorizationRequest {
+        do throws(OAuthError) {
+            guard let address = try pushedRequestEndpoint() else { return request }
+            return try await push(request, to: address)
+        } catch {
+            if Task.isCancelled { throw .cancelled }
+            guard !provider.requiresPushedAuthorizationRequests else { throw error }
+            return request
+        }
+    }
+
+    private func pushedRequestEndpoint() throws(OAuthError) -> WebAddress? {
+        guard !provider.unusable.contains(.pushedRequest) else {
+            throw .invalidMetadata(ProviderMetadata.Endpoint.pushedRequest.rawValue)
+        }
+        guard let address = provider.pushedAuthorizationRequestEndpoint.flatMap(WebAddress.secure) else {
+            if provider.requiresPushedAuthorizationRequests { throw .unsupported("pushed requests") }
+            return nil
+        }
+        return address
+    }
+
+    private func push(
+        _ request: AuthorizationRequest, to address: WebAddress
+    ) async throws(OAuthError) -> AuthorizationRequest {
+        switch await post(request.fields, to: address) {
+        case .failure(let failure): throw .requestFailed(failure)
+        case .success(let answer):
+            if let failure = TokenEndpointFailure.refusal(in: answer) {
+                throw .requestFailed(failure.withoutRefreshToken)
+            }
+            guard let reference = try? JSONDecoder().decode(Reference.self, from: Data(answer.body)),
+                (1...512).contains(reference.requestURI.utf8.count),
+                reference.requestURI.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+            else { throw .malformedResponse("the pushed request") }
+            return request.referring(to: reference.requestURI, as: clientID)
+        }
+    }
+
+    private struct Reference: Decodable {
+        let requestURI: String
+        private enum CodingKeys: String, CodingKey { case requestURI = "request_uri" }
+    }
+}
+#endif

@@ -1,0 +1,205 @@
+#if OAuth
+import Crypto
+import CryptoExtras
+import Foundation
+import NIOHTTP1
+import TestLanes
+import Testing
+import TokenVault
+import TokenVaultAuth
+import TokenVaultCrypto
+
+@testable import TokenVaultOAuth
+
+/// Clients that sign with a private key (RFC 7523 section 2.2), and the secret for Apple.
+@Suite(.tags(.provider), .from(.all)) struct ClientKeyTests {
+    /// A key, and a check of its signatures.
+    struct Sample: Sendable, CustomTestStringConvertible {
+        let algorithm: String
+        let pem: String
+        let isSigned: @Sendable (_ signature: Data, _ text: Data) -> Bool
+        var testDescription: String { algorithm }
+    }
+
+    private static let p256 = P256.Signing.PrivateKey()
+
+    static let samples: [Sample] = {
+        let (p384, p521) = (P384.Signing.PrivateKey(), P521.Signing.PrivateKey())
+        var samples = [
+            Sample(algorithm: "ES256", pem: p256.pemRepresentation) { signature, text in
+                (try? P256.Signing.ECDSASignature(rawRepresentation: signature)).map {
+                    p256.publicKey.isValidSignature($0, for: text)
+                } ?? false
+            },
+            Sample(algorithm: "ES384", pem: p384.pemRepresentation) { signature, text in
+                (try? P384.Signing.ECDSASignature(rawRepresentation: signature)).map {
+                    p384.publicKey.isValidSignature($0, for: text)
+                } ?? false
+            },
+            Sample(algorithm: "ES512", pem: p521.pemRepresentation) { signature, text in
+                (try? P521.Signing.ECDSASignature(rawRepresentation: signature)).map {
+                    p521.publicKey.isValidSignature($0, for: text)
+                } ?? false
+            },
+        ]
+        guard let rsa = SigningKey.rsaKey else { return samples }
+        for pem in [rsa.pemRepresentation, rsa.pkcs8PEMRepresentation] {
+            samples.append(
+                Sample(algorithm: "RS256", pem: pem) { signature, text in
+                    rsa.publicKey.isValidSignature(
+                        _RSA.Signing.RSASignature(rawRepresentation: signature),
+                        for: SHA256.hash(data: text), padding: .insecurePKCS1v1_5)
+                })
+        }
+        return samples
+    }()
+
+    private func key(_ sample: Sample) throws -> ClientKey {
+        try ClientKey(pem: Secret(utf8: sample.pem), identifier: "key-1")
+    }
+
+    /// Returns header and claims of a token that `sample` signed.
+    private func parts(
+        _ token: String?, signedWith sample: Sample
+    ) throws -> (header: [String: String], claims: Claims) {
+        let parts = try #require(token).split(separator: ".").map(String.init)
+        try #require(parts.count == 3)
+        let signature = Data(try #require(Base64.urlDecode(parts[2])))
+        #expect(sample.isSigned(signature, Data("\(parts[0]).\(parts[1])".utf8)))
+        let header = try JSONDecoder().decode(
+            [String: String].self, from: Data(try #require(Base64.urlDecode(parts[0]))))
+        return (
+            header,
+            try JSONDecoder().decode(Claims.self, from: Data(try #require(Base64.urlDecode(parts[1]))))
+        )
+    }
+
+    private struct Claims: Decodable {
+        let iss: String
+        let sub: String
+        let aud: String
+        let jti: String
+        let iat: Double
+        let exp: Double
+    }
+
+    @Test(arguments: samples) func anAssertionAuthenticatesTheClient(_ sample: Sample) async throws {
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let clock = TestClock()
+        let client = try client(server, authentication: .privateKeyJWT(try key(sample)), clock: clock)
+        _ = try await refreshRequest(client).get()
+        _ = try await client.clientCredentials()
+        #expect(server.asked.count == 2)
+        var identifiers: Set<String> = []
+        for asked in server.asked {
+            #expect(asked.headers["Authorization"].isEmpty && asked.form["client_secret"] == nil)
+            #expect(asked.form["client_id"] == "fake-client")
+            #expect(
+                asked.form["client_assertion_type"]
+                    == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+            let (header, claims) = try parts(asked.form["client_assertion"], signedWith: sample)
+            #expect(header["alg"] == sample.algorithm && header["kid"] == "key-1")
+            #expect(claims.iss == "fake-client" && claims.sub == "fake-client")
+            #expect(claims.aud == "\(server.origin)/token")
+            let now = clock.now.timeIntervalSince1970
+            #expect(claims.iat == now && claims.exp == now + 120)
+            identifiers.insert(claims.jti)
+        }
+        #expect(identifiers.count == 2 && !identifiers.contains(""))
+    }
+
+    /// The assertion for one server is no use to another, whichever addresses a provider names (RFC 7523 section 3,
+    /// item 3).
+    @Test func anotherOriginGetsAnAssertionForItself() async throws {
+        let sample = Self.samples[0]
+        let (server, other) = (
+            try await ScriptedServer(always: .json(tokenAnswer)), try await ScriptedServer(always: .init())
+        )
+        let client = try OAuthClient(
+            provider: try ProviderMetadata(
+                issuer: server.origin, tokenEndpoint: "\(server.origin)/token",
+                revocationEndpoint: "\(other.origin)/revoke"),
+            clientID: "fake-client", authentication: .privateKeyJWT(try key(sample)),
+            transport: OAuthTransport())
+        let revoke = try #require(client.revokeRequestProvider)
+        try await revoke(TokenInfo(accessToken: "fake"))
+        let asked = try #require(other.asked.first)
+        let claims = try parts(asked.form["client_assertion"], signedWith: sample).claims
+        #expect(claims.aud == "\(other.origin)/revoke")
+    }
+
+    @Test func appleGetsASecretThatIsNew() async throws {
+        let sample = Self.samples[0]
+        let server = try await ScriptedServer(always: .json(tokenAnswer))
+        let clock = TestClock()
+        let client = try client(
+            server, authentication: .appleSecret(try key(sample), team: "FAKETEAM"), clock: clock)
+        _ = try await refreshRequest(client).get()
+        clock.advance(1_000_000)
+        _ = try await refreshRequest(client).get()
+        #expect(server.asked.count == 2)
+        for (asked, age) in zip(server.asked, [1_000_000.0, 0]) {
+            #expect(asked.form["client_id"] == "fake-client" && asked.form["client_assertion"] == nil)
+            let (header, claims) = try parts(asked.form["client_secret"], signedWith: sample)
+            #expect(header["alg"] == "ES256" && header["kid"] == "key-1")
+            #expect(claims.iss == "FAKETEAM" && claims.sub == "fake-client")
+            #expect(claims.aud == server.origin)
+            #expect(claims.iat == clock.now.timeIntervalSince1970 - age)
+        }
+    }
+
+    @Test func otherFilesAreNoKeys() throws {
+        let publicKey = Self.p256.publicKey.pemRepresentation
+        let small = """
+            -----BEGIN PRIVATE KEY-----
+            bm90IGEga2V5
+            -----END PRIVATE KEY-----
+            """
+        for text in ["", "fake", publicKey, small] {
+            #expect(throws: OAuthError.invalid("the client's key")) {
+                try ClientKey(pem: Secret(utf8: text))
+            }
+        }
+        #expect(throws: OAuthError.invalid("the client's key")) { try ClientKey(pem: Secret([0xff, 0xfe])) }
+    }
+
+    /// Apple accepts ES256 alone, with the name of the key.
+    @Test func appleNeedsItsKindOfKey() async throws {
+        let server = try await ScriptedServer(always: .init())
+        let unnamed = try ClientKey(pem: Secret(utf8: Self.samples[0].pem))
+        for (authentication, what) in [
+            (ClientAuthentication.appleSecret(try key(Self.samples[1]), team: "T"), "the client's key"),
+            (.appleSecret(unnamed, team: "T"), "the name of the client's key"),
+            (.appleSecret(try key(Self.samples[0]), team: ""), "the client's team"),
+        ] {
+            #expect(throws: OAuthError.invalid(what)) { try client(server, authentication: authentication) }
+        }
+    }
+
+    @Test func theMetadataDecidesOnTheMethod() throws {
+        let key = try key(Self.samples[0])
+        func client(_ methods: [String], _ authentication: ClientAuthentication) throws(OAuthError) {
+            _ = try OAuthClient(
+                provider: try ProviderMetadata(
+                    issuer: "https://a.example", tokenEndpoint: "https://a.example/token",
+                    tokenEndpointAuthMethodsSupported: methods),
+                clientID: "fake", authentication: authentication, transport: OAuthTransport())
+        }
+        try client(["private_key_jwt"], .privateKeyJWT(key))
+        try client(["client_secret_post"], .appleSecret(key, team: "T"))
+        #expect(throws: OAuthError.unsupported("private_key_jwt")) {
+            try client(["client_secret_basic"], .privateKeyJWT(key))
+        }
+    }
+
+    @Test func printingAKeyShowsNothing() throws {
+        let key = try key(Self.samples[0])
+        let authentication = ClientAuthentication.appleSecret(key, team: "T")
+        for printed in [
+            "\(key)", String(reflecting: key), "\(authentication)", String(reflecting: authentication),
+        ] {
+            #expect(!printed.contains("PRIVATE") && !printed.contains("MIG"), "\(printed)")
+        }
+    }
+}
+#endif

@@ -1,0 +1,166 @@
+#if OAuth
+import Crypto
+import Foundation
+import TestLanes
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+/// How the client of `vaultctl login` authenticates, and sessions of the client itself.
+@Suite(.tags(.provider), .from(.all)) struct ClientCommandTests {
+    private static let issuer = "https://id.example.com"
+
+    /// Writes `text` into a file that only its owner can read.
+    private func file(_ name: String, _ text: String, in home: SignInHome) throws -> String {
+        let path = "\(home.path)/\(name)"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        try #require(chmod(path, 0o600) == 0)
+        return path
+    }
+
+    private func settings(_ home: SignInHome, _ flow: String = "browser") throws -> String {
+        try #require(home.asked(flow).last)
+    }
+
+    @Test func aKeyIsKeptAndReplacesASecret() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let key = try file(
+            "key.pem", P256.Signing.PrivateKey().pemRepresentation, in: home)
+        let secret = try file("secret", "not-a-real-secret\n", in: home)
+        let first = try home.signIn(at: Self.issuer, "--client-secret-file", secret).end()
+        #expect(first.status == 0, "\(first.error)")
+        #expect(try settings(home).contains(#""clientSecret":"not-a-real-secret""#))
+        for more in [["--client-key-file", key, "--client-key-id", "key-1"], []] {
+            let outcome = try home.start(["login", "work", "--no-browser"] + more).end()
+            #expect(outcome.status == 0, "\(outcome.error)")
+            let asked = try settings(home)
+            #expect(!asked.contains("not-a-real-secret") && asked.contains(#""keyID":"key-1""#))
+            #expect(asked.contains("BEGIN PRIVATE KEY"))
+        }
+        #expect(
+            try home.run("login", "work", "--no-browser", "--client-secret-file", secret).status == 0)
+        #expect(try !settings(home).contains("clientIdentity"))
+        #expect(
+            try home.run("login", "work", "--no-browser", "--client-authentication", "none").status == 0)
+        #expect(try !settings(home).contains("not-a-real-secret"))
+    }
+
+    @Test func aMethodIsKept() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let secret = try file("secret", "not-a-real-secret\n", in: home)
+        let method = "client_secret_post"
+        let first = try home.signIn(
+            at: Self.issuer, "--client-secret-file", secret, "--client-authentication", method
+        ).end()
+        #expect(first.status == 0, "\(first.error)")
+        #expect(try home.run("login", "work", "--no-browser").status == 0)
+        for asked in home.asked("browser") { #expect(asked.contains(#""method":"\#(method)""#)) }
+        #expect(try home.run("login", "work", "--no-browser", "--client-id", "other").status == 0)
+        #expect(try !settings(home).contains(method) && !settings(home).contains("not-a-real-secret"))
+    }
+
+    @Test(arguments: [
+        (["--client-authentication", "apple"], "there is no such --client-authentication"),
+        (["--client-authentication", "client_secret_post"], "the client's secret is missing"),
+        (["--client-authentication", "private_key_jwt"], "the client's key is missing"),
+        (["--client-key-id", "a"], "the client's key is missing"),
+        (["--client-key-id", "a b"], "--client-key-id is no name"),
+        (["--client-team", "a"], "the client's key is missing"),
+        (["--client-team", "T", "--client-key-file", "KEY"], "--client-team needs --client-key-id"),
+        (["--client-key-file", "KEY", "--client-secret-file", "KEY"], "both a secret and a key"),
+        (["--client-key-file", "KEY", "--client-authentication", "none"], "leave the one or the other out"),
+        (["--client-key-file", "NONE"], "client's key file"),
+        (["--client-key-file", "NOKEY"], "no private key in PEM"),
+        (["--client-credentials", "--device"], "--client-credentials excludes"),
+        (["--client-credentials", "--redirect-port", "1"], "--client-credentials excludes"),
+    ])
+    func mistakesComeBeforeTheSignIn(_ arguments: [String], _ reason: String) throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let key = try file("key.pem", P256.Signing.PrivateKey().pemRepresentation, in: home)
+        let noKey = try file("no-key.pem", "-----BEGIN PUBLIC KEY-----\n", in: home)
+        let words = arguments.map {
+            $0 == "KEY" ? key : $0 == "NOKEY" ? noKey : $0 == "NONE" ? "\(home.path)/none" : $0
+        }
+        let outcome = try home.start(
+            ["login", "work", "--issuer", Self.issuer, "--client-id", "fake"] + words
+        ).end()
+        #expect(outcome.status != 0 && outcome.error.contains(reason), "\(outcome.error)")
+        #expect(home.asked("browser").isEmpty)
+    }
+
+    /// A service asks for its own tokens, and later programs renew them with nobody there.
+    @Test func theClientsOwnTokensAreRenewed() async throws {
+        let provider = try RunningProvider()
+        let home = try SignInHome(provider)
+        let service = provider.facts["clients"]["service"]
+        let secret = try file("secret", service["secret"].text + "\n", in: home)
+        let login = try home.start([
+            "login", "work", "--issuer", provider.issuer, "--client-id", service["id"].text,
+            "--client-secret-file", secret, "--client-credentials", "--scope", "read",
+        ]).end()
+        #expect(login.status == 0 && login.error.isEmpty, "\(login.error)")
+        let first = try home.run("token", "work")
+        #expect(first.status == 0 && !first.output.isEmpty, "\(first.error)")
+        try await home.expire()
+        let second = try home.run("token", "work")
+        #expect(second.status == 0 && second.output != first.output, "\(second.error)")
+        #expect(try home.run("token", "work", "--renew").output != second.output)
+        #expect(try home.run("login", "work").status == 0)
+        #expect(try home.run("logout", "work").status == 0)
+    }
+
+    @Test func theProvidersWordsAreShownToThoseWhoAsk() throws {
+        let home = try SignInHome(nil)
+        let refusal =
+            #"[[ $line != *'"wantsExplanations":true'* ]] || echo '{"explained":{"_0":"invalid_grant: fake words"}}'"#
+        let failure = #"echo '{"failed":{"_0":{"kind":"invalidGrant"}}}'"#
+        try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
+            refresh: "\(refusal); \(failure)", revoke: "\(refusal); \(failure)"
+        ).place(in: home)
+        #expect(try home.signIn(at: Self.issuer).end().status == 0)
+        let note = "vaultctl: note: the provider says: invalid_grant: fake words\n"
+        for (command, status) in [("token", Int32(3)), ("logout", 8)] {
+            if command == "logout" { #expect(try home.signIn(at: Self.issuer).end().status == 0) }
+            let silent = try home.run(command, "work")
+            #expect(silent.status == status && !silent.error.contains("fake words"), "\(silent.error)")
+            #expect(try home.signIn(at: Self.issuer).end().status == 0)
+            let told = try home.run(command, "work", "--verbose")
+            #expect(told.status == status && told.error.hasPrefix(note), "\(told.error)")
+        }
+    }
+
+    @Test func anUnusableLifetimeIsToldOnce() throws {
+        let home = try SignInHome(nil)
+        let unusable = #","hasUnusableLifetime":true"#
+        try SaidWorker(
+            signIn: SaidWorker.signedIn("fake-1", unusable),
+            refresh: SaidWorker.refreshed("fake-2", unusable)
+        ).place(in: home)
+        let words = "the provider gave a lifetime that cannot be used"
+        let login = try home.signIn(at: Self.issuer).end()
+        #expect(login.status == 0 && login.error.contains(words), "\(login.error)")
+        let token = try home.run("token", "work")
+        #expect(token.status == 0 && token.error.isEmpty, "\(token.error)")
+        let renewed = try home.run("token", "work", "--renew")
+        #expect(renewed.status == 0 && renewed.error.isEmpty, "\(renewed.error)")
+        let bounded = try home.run("token", "work", "--min-valid", "10m")
+        #expect(bounded.status == 1 && bounded.output.isEmpty, "\(bounded.output)")
+        #expect(bounded.error.contains(words) && bounded.error.contains("leave --min-valid out"))
+    }
+
+    @Test func aTokenWithoutATypeIsTold() throws {
+        let home = try SignInHome(nil)
+        let tokens = #"{"accessToken":"fake-1","tokenType":"Bearer"}"#
+        try SaidWorker(
+            signIn:
+                #"echo '{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"{}","authentication":"none","isTypeAssumed":true}}}'"#
+        ).place(in: home)
+        let login = try home.signIn(at: Self.issuer).end()
+        #expect(login.status == 0 && login.error.contains("it counts as a bearer token"), "\(login.error)")
+    }
+}
+#endif

@@ -1,0 +1,98 @@
+#if OAuth
+import Synchronization
+import TestLanes
+import Testing
+import TokenVault
+import TokenVaultAuth
+
+@testable import TokenVaultOAuth
+
+/// What a provider says about its refusal, for users who ask for it.
+@Suite(.tags(.provider), .from(.all)) struct ExplanationTests {
+    private final class Texts: Sendable {
+        private let inside = Mutex<[String]>([])
+        var all: [String] { inside.withLock { $0 } }
+        func add(_ text: String) { inside.withLock { $0.append(text) } }
+    }
+
+    private func explanations(
+        _ reply: ScriptedServer.Reply, _ authentication: ClientAuthentication = .none
+    ) async throws -> [String] {
+        let server = try await ScriptedServer(always: reply)
+        let texts = Texts()
+        var client = try client(server, authentication: authentication)
+        client.explained = { texts.add($0) }
+        _ = await refreshRequest(client)
+        return texts.all
+    }
+
+    @Test(arguments: [
+        (#"{"error":"invalid_grant"}"#, ["invalid_grant"]),
+        (
+            #"{"error":"invalid_grant","error_description":"The token is over."}"#,
+            ["invalid_grant: The token is over."]
+        ),
+        (#"{"error":{"code":"E17","message":"No such app"}}"#, ["E17: No such app"]),
+        (#"{"message":"Bad credentials","code":7}"#, ["Bad credentials"]),
+        // Nothing that moves the cursor, and no letters that look like others.
+        (#"{"error":"a","error_description":"\u001b[2J\n\u00e4\u202e"}"#, ["a: ?[2J???"]),
+        (#"{"error":7}"#, []), ("<html>", []), ("", []), ("{}", []), (#"{"error":""}"#, []),
+    ])
+    func errorsAreShown(_ body: String, _ texts: [String]) async throws {
+        #expect(try await explanations(.json(body, status: 400)) == texts)
+    }
+
+    @Test func aLongTextIsCut() async throws {
+        let text = String(repeating: "x", count: 1_000)
+        let shown = try #require(try await explanations(.json(#"{"error":"\#(text)"}"#, status: 400)).first)
+        #expect(shown == String(repeating: "x", count: 300) + "...")
+    }
+
+    /// A provider that repeats what it got would have it shown, and kept in a log.
+    @Test func whatWasSentIsNotShown() async throws {
+        let secret = Secret(utf8: "fake-secret")
+        for authentication in [ClientAuthentication.clientSecretBasic(secret), .clientSecretPost(secret)] {
+            for sent in ["fake-old", "fake-secret"] {
+                let body = #"{"error":"invalid_grant","error_description":"got \#(sent)!"}"#
+                #expect(
+                    try await explanations(.json(body, status: 400), authentication)
+                        == ["(the text repeats a secret)"])
+            }
+        }
+    }
+
+    @Test func aSuccessIsNotExplained() async throws {
+        #expect(try await explanations(.json(tokenAnswer)).isEmpty)
+    }
+
+    /// The answer to the browser, and the answers to a device that still waits.
+    @Test func aSignInIsExplainedAtItsEnd() async throws {
+        let texts = Texts()
+        let server = try await ScriptedServer { asked in
+            asked.path == "/device"
+                ? .json(
+                    #"{"device_code":"fake-device","user_code":"A","expires_in":600,"verification_uri":"https://a.example/"}"#
+                )
+                : .json(
+                    texts.all.count == 1
+                        ? #"{"error":"expired_token","error_description":"Too late."}"#
+                        : #"{"error":"authorization_pending"}"#, status: 400)
+        }
+        var client = try client(server)
+        client.explained = { texts.add($0) }
+        let request = try client.authorizationRequest(redirectURI: "http://127.0.0.1:1/cb", scopes: [])
+        let state = try #require(request.state.unprotectedText())
+        let callback = "?state=\(state)&error=server_error&error_description=Come+back%21"
+        #expect(
+            await failure { () async throws(OAuthError) in
+                try await client.signIn(request, callback: callback)
+            } == .authorizationRefused("server_error"))
+        #expect(texts.all == ["server_error: Come back!"])
+        let device = try await client.authorizeDevice(scopes: [])
+        #expect(
+            await failure { () async throws(OAuthError) in try await client.signIn(with: device) }
+                == .timedOut)
+        #expect(texts.all == ["server_error: Come back!", "expired_token: Too late."])
+    }
+}
+#endif
