@@ -48,7 +48,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     }
 
     /// The version of these messages.
-    private static let currentVersion = 3
+    package static let currentVersion = 3
     /// The longest line in either direction, in bytes. Three tokens of the longest kind and the metadata fit
     /// into it.
     package static let longestLine = 1 << 20
@@ -73,10 +73,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         seconds = Self.seconds(within: limit)
     }
 
-    /// Whether `line` is a request of this version.
-    package static func isOfThisVersion(_ line: Secret) -> Bool {
+    /// Returns the version of the request in `line`; `nil` when it is none.
+    package static func version(of line: Secret) -> Int? {
         struct Head: Decodable { let version: Int }
-        return (try? line.decode(Head.self))?.version == currentVersion
+        return (try? line.decode(Head.self))?.version
     }
 
     /// Returns the worker's time limit in seconds when its caller waits for `limit`. It is a little shorter, so

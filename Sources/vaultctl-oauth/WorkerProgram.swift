@@ -14,8 +14,10 @@ enum WorkerProgram {
         guard ProgramContext.arguments() == [], !StandardStream.input.isTerminal else {
             return refuse("started by hand", 64)
         }
-        guard let line = readLine() else { return refuse("no request came", 64) }
-        guard WorkerRequest.isOfThisVersion(line), let request = try? line.decode(WorkerRequest.self) else {
+        guard let line = readLine(), let version = WorkerRequest.version(of: line) else {
+            return refuse("no request came", 64)
+        }
+        guard version == WorkerRequest.currentVersion, let request = try? line.decode(WorkerRequest.self) else {
             say(.failed(WorkerFailure(.misunderstood)))
             return 0
         }

@@ -24,15 +24,18 @@ import Testing
             #expect(outcome.status == 0, "\(arguments): \(outcome.error)")
         }
         let asked = home.asked("browser").map { request in
-            request.split(separator: #""redirectAddress":""#).dropFirst().first
-                .map { String($0.prefix { $0 != "\"" }).replacing("\\", with: "") } ?? "none"
+            let address = request.split(separator: #""redirectAddress":""#).dropFirst().first
+                .map { String($0.prefix { $0 != "\"" }).replacing("\\", with: "") }
+            let port = request.split(separator: #""redirectPort":"#).dropFirst().first
+                .map { String($0.prefix { $0.isNumber }) }
+            return "\(address ?? "none") \(port ?? "none")"
         }
         // The worker chooses by the provider's metadata, each time: a later document may name no issuer.
         #expect(
             asked == [
-                "none", "none", "http://localhost:8400/in", "http://localhost:8400/in",
-                "http://localhost:8500/in", "http://localhost:8500/in", "http://[::1]/in", "http://[::1]/in",
-                "none",
+                "none 0", "none 0", "http://localhost/in 8400", "http://localhost/in 8400",
+                "http://localhost/in 8500", "http://localhost/in 8500", "http://[::1]/in 0",
+                "http://[::1]/in 0", "none 0",
             ])
     }
 
