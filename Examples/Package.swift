@@ -14,6 +14,21 @@ let package = Package(
             name: "StorageAdapters",
             dependencies: ["Shapes", .product(name: "TokenVault", package: "tokenvault")],
             swiftSettings: settings),
+        // An app with a sign-in screen over `AuthContainer`: `swift run --package-path Examples SignInApp`.
+        .executableTarget(
+            name: "SignInApp",
+            dependencies: [
+                .product(name: "TokenVault", package: "tokenvault"),
+                .product(name: "TokenVaultAuth", package: "tokenvault"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SignInAppTests",
+            dependencies: [
+                "SignInApp", .product(name: "TokenVault", package: "tokenvault"),
+                .product(name: "TokenVaultAuth", package: "tokenvault"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "StorageAdaptersTests",
             dependencies: [

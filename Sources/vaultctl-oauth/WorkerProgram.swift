@@ -17,7 +17,8 @@ enum WorkerProgram {
         guard let line = readLine(), let version = WorkerRequest.version(of: line) else {
             return refuse("no request came", 64)
         }
-        guard version == WorkerRequest.currentVersion, let request = try? line.decode(WorkerRequest.self) else {
+        guard version == WorkerRequest.currentVersion, let request = try? line.decode(WorkerRequest.self)
+        else {
             say(.failed(WorkerFailure(.misunderstood)))
             return 0
         }

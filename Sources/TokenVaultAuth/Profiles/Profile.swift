@@ -1,5 +1,9 @@
 package import TokenVault
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
 /// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
 package struct Profile: Sendable, Equatable {
     /// The version that has all of these members.
@@ -31,10 +35,29 @@ package struct Profile: Sendable, Equatable {
         try? Secret(utf8: document).decode(Metadata.self)
     }
 
+    /// The address where a browser ends the user's own session at the provider (OpenID Connect RP-Initiated Logout
+    /// section 2); `nil` when the provider has none at its own origin or an allowed one. The address has no token in
+    /// it, so the provider may ask the user again.
+    package var endSessionAddress: String? {
+        guard let endpoint = Self.metadata(metadata)?.endSessionEndpoint,
+            let origin = RequestOrigin(address: endpoint), origin.keepsSecrets,
+            origin == RequestOrigin(address: settings.issuer)
+                || settings.allowedOrigins.contains(origin.text),
+            var address = URLComponents(string: endpoint)
+        else { return nil }
+        let client = URLQueryItem(name: "client_id", value: settings.clientID)
+        address.queryItems = (address.queryItems ?? []) + [client]
+        return address.string
+    }
+
     /// The parts of the provider's metadata that a program without the OAuth code needs.
     private struct Metadata: Decodable {
         let revocationEndpoint: String?
-        private enum CodingKeys: String, CodingKey { case revocationEndpoint = "revocation_endpoint" }
+        let endSessionEndpoint: String?
+        private enum CodingKeys: String, CodingKey {
+            case revocationEndpoint = "revocation_endpoint"
+            case endSessionEndpoint = "end_session_endpoint"
+        }
     }
 }
 

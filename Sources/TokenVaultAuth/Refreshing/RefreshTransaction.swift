@@ -82,7 +82,8 @@ struct RefreshTransaction: Sendable {
                 // tokens are still there.
                 _ = try? await save(
                     UnsavedSession(
-                        record: pending.refreshed(by: late, begun: start), sent: pending.tokens.replacedSecret,
+                        record: pending.refreshed(by: late, begun: start),
+                        sent: pending.tokens.replacedSecret,
                         replacing: begun.generation,
                         hold: nil))
             }
@@ -91,7 +92,8 @@ struct RefreshTransaction: Sendable {
             case .success(let response):
                 return try await save(
                     UnsavedSession(
-                        record: pending.refreshed(by: response, begun: start), sent: pending.tokens.replacedSecret,
+                        record: pending.refreshed(by: response, begun: start),
+                        sent: pending.tokens.replacedSecret,
                         replacing: begun.generation, hold: hold))
             case .failure(let failure):
                 try await settle(failure, begun, isRetry: isRetry)

@@ -19,11 +19,13 @@ struct Logout: VaultCommand {
 
             Examples:
               vaultctl logout work
+              vaultctl logout work --browser
               vaultctl logout work --forget-profile
             """)
 
     @Argument(help: "The profile's name, as given to \"vaultctl login\".") var profile: String
     @Flag(help: "Delete the profile as well.") var forgetProfile = false
+    @Flag(help: "Then open the provider's page that ends the session of your browser.") var browser = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var output: VerboseOptions
@@ -33,6 +35,8 @@ struct Logout: VaultCommand {
         let name = try ProfileStore.name(profile)
         guard !location.readOnly else { throw .readOnlySignIn }
         let place = try session.profileStore()
+        // The profile may be gone afterwards.
+        let page = browser ? try endSessionAddress(name, place) : nil
         try OAuthProgram.requireRoom()
         let queue = ForegroundQueue<Console>()
         let signals = SignalGuard(meanwhile: "the provider is being told that the session is over") {
@@ -55,7 +59,33 @@ struct Logout: VaultCommand {
                 throw .interrupted
             }
         }
+        if let page { show(page, console) }
         return .done
+    }
+
+    /// Returns the address of the page that ends the browser's session. Throws `unavailable` when the provider has
+    /// none, before the session is ended.
+    private func endSessionAddress(
+        _ name: String, _ place: ProfileStore
+    ) throws(CommandFailure) -> String {
+        let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
+        guard let profile = try stored?.profile else { throw .noProfile }
+        guard let address = profile.endSessionAddress, SignInConversation.isFit(address) else {
+            throw CommandFailure(
+                .unavailable, "the provider has no page that ends a browser's session, and nothing was ended",
+                "leave --browser out, and sign out at the provider's own page")
+        }
+        return address
+    }
+
+    private func show(_ page: String, _ console: Console) {
+        guard let browser = Browser.find(for: page) else {
+            return console.note("to end the session of your browser, open \(page)")
+        }
+        console.note("a browser shows \(page)")
+        do throws(SystemFailure) { try browser.start(orAdvise: "open the address above") } catch {
+            console.note("the browser does not start: open the address above")
+        }
     }
 
     private func report(

@@ -27,7 +27,8 @@ enum OptionNames {
 
     /// The options without a value.
     static let flags: Set<String> = [
-        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "client-credentials", "delete",
+        "all", "all-or-nothing", "all-services", "allow-empty", "binary", "browser", "client-credentials",
+        "delete",
         "device",
         "drop-others", "dry-run", "forget", "forget-profile", "help", "id", "if-absent", "ignore-missing",
         "ignore-unknown",

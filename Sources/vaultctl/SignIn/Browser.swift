@@ -31,9 +31,20 @@ struct Browser: Equatable {
         return Browser(program: program, arguments: arguments)
     }
 
+    /// Starts the browser, and prints `advice` when it reports a failure. Throws system errors.
+    func start(orAdvise advice: String) throws(SystemFailure) {
+        try start {
+            // The callback runs on another thread, so the line does not go through the console. The progress on a
+            // terminal has no line end.
+            let end = StandardStream.error.isTerminal ? "\n" : ""
+            let line = "\(end)vaultctl: note: the browser did not start: \(advice)\n"
+            try? StandardStream.error.write(Array(line.utf8))
+        }
+    }
+
     /// Starts the browser with the user's environment. Calls `failed` on another thread when the browser
     /// reports a failure.
-    func start(_ failed: @escaping @Sendable () -> Void) throws(SystemFailure) {
+    private func start(_ failed: @escaping @Sendable () -> Void) throws(SystemFailure) {
         let started = try DetachedProgram(program, arguments, environment: ProgramContext.environment)
         WorkerThread(name: "browser").run { if started.wait() != 0 { failed() } }
     }

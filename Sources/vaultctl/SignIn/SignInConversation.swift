@@ -70,15 +70,7 @@ final class SignInConversation {
         guard let browser = Browser.find(for: page) else { throw .noBrowser(profile) }
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
         do throws(SystemFailure) {
-            try browser.start {
-                // The callback runs on another thread, so the line does not go through the console. The
-                // progress on a terminal has no line end.
-                let end = StandardStream.error.isTerminal ? "\n" : ""
-                let line =
-                    end
-                    + "vaultctl: note: the browser did not start: open the address above, or use --device\n"
-                try? StandardStream.error.write(Array(line.utf8))
-            }
+            try browser.start(orAdvise: "open the address above, or use --device")
         } catch {
             throw CommandFailure(
                 .unavailable, "the browser does not start: \(error.errno.description)",

@@ -162,5 +162,34 @@ import TokenVaultAuth
         let login = try home.signIn(at: Self.issuer).end()
         #expect(login.status == 0 && login.error.contains("it counts as a bearer token"), "\(login.error)")
     }
+
+    /// The page of the provider, in a browser that notes what it is started with.
+    @Test func theBrowsersSessionIsEndedToo() throws {
+        let home = try SignInHome(nil)
+        func place(_ metadata: String) throws {
+            try SaidWorker(signIn: SaidWorker.signedIn("fake-1", metadata: metadata)).place(in: home)
+            #expect(try home.signIn(at: Self.issuer).end().status == 0)
+        }
+        try home.script("browser", "printf '%s\\n' \"$1\" >>'\(home.path)/opened'")
+        for (metadata, address) in [
+            ("{}", nil), (#"{\"end_session_endpoint\":\"https://other.example.com/end\"}"#, nil),
+            (#"{\"end_session_endpoint\":\"file:///etc/passwd\"}"#, nil),
+            (
+                #"{\"end_session_endpoint\":\"https://id.example.com/end?a=b\"}"#,
+                "https://id.example.com/end?a=b&client_id=fake"
+            ),
+        ] as [(String, String?)] {
+            try place(metadata)
+            let outcome = try home.run("logout", "work", "--browser")
+            #expect(outcome.status == (address == nil ? 8 : 0), "\(outcome.error)")
+            if let address {
+                #expect(outcome.error.contains(address))
+            } else {
+                // Nothing was ended.
+                #expect(try home.run("token", "work").output == "fake-1")
+            }
+        }
+        #expect(try home.run("token", "work").status == 3)
+    }
 }
 #endif
