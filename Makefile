@@ -43,7 +43,7 @@ run: $(vaultctl).stamp ## Build vaultctl and walk through storing, reading and d
 	@Scripts/demo.sh $(vaultctl)
 
 # Tests that wait for one another go first; those that keep every core busy for minutes come one kind after the other.
-# With ONE_BUILD=1 they run in the build of `test-all`, which saves a second build where both run from nothing.
+# With ONE_BUILD=1 the tests run in the build of `test-all`. That saves one of two clean builds.
 test: test-begins $(if $(ONE_BUILD),build-all,build) ## Build and run the tests but those that take minutes and OAuth's; FILTER=REGEX for some
 	@Scripts/setup --tests
 ifdef FILTER

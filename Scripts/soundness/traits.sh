@@ -45,7 +45,7 @@ guarded() {
     return $found
 }
 
-# without_trait FOLDER: the program in it, as a build without the trait compiles it.
+# without_trait FOLDER: type-checks the program in FOLDER without the trait.
 without_trait() {
     # shellcheck source=../module-flags.sh
     source Scripts/module-flags.sh

@@ -12,10 +12,10 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     case open(address: String, page: String?)
     /// A request to show the user this code and address.
     case device(DevicePrompt)
-    /// The text of a provider about its refusal, for a user who wants to see it.
-    case explained(String)
-    /// What the user pasted is not the answer.
-    case notTheAnswer
+    /// The provider's error text, for `--verbose`.
+    case errorText(String)
+    /// A report that the pasted address is not the answer to this sign-in.
+    case wrongAnswer
     /// The successful end of a sign-in.
     case signedIn(SignedIn)
     /// The successful end of a refresh.
@@ -47,7 +47,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         let authentication: ClientAuthenticationMethod
         /// The user, from the checked ID token; `nil` without one.
         let user: AuthUser?
-        /// Whether the provider did not name the type of the token; `nil` for no.
+        /// Whether the token type is missing from the response. Bearer is then assumed. `nil` counts as false.
         private let isTypeAssumed: Bool?
 
         package init(_ signedIn: TokenVaultAuth.SignedIn) {
@@ -59,7 +59,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
         }
 
         /// Returns the result of the sign-in with `settings`.
-        package func result(_ settings: SignInSettings) -> TokenVaultAuth.SignedIn {
+        package func result(with settings: SignInSettings) -> TokenVaultAuth.SignedIn {
             var result = TokenVaultAuth.SignedIn(
                 tokens: tokens,
                 profile: Profile(settings, metadata: metadata, authentication: authentication), user: user)
@@ -72,6 +72,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     package struct Refreshed: Codable, Sendable, Equatable {
         package var accessToken: String
         package var expiresIn: Double?
+        /// `nil` counts as false.
         package var hasUnusableLifetime: Bool?
         package var refreshToken: String?
         package var refreshTokenExpiresIn: Double?

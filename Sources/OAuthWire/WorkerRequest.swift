@@ -6,8 +6,11 @@ package import TokenVaultAuth
 package struct WorkerRequest: Codable, Sendable, Equatable {
     /// The operation to carry out.
     package enum Operation: Codable, Sendable, Equatable {
+        /// Signs a user or the client in.
         case signIn(SignInSettings)
+        /// Requests new tokens for a session of the profile.
         case refresh(Refresh, Profile)
+        /// Revokes the tokens at the profile's provider.
         case revoke(TokenInfo, Profile)
 
         /// The kind of an operation.
@@ -59,21 +62,21 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package let network: NetworkSettings?
     /// The worker's time limit in seconds, including a wait for the user.
     package let seconds: Double
-    /// Whether what a provider says about its refusal is wanted, in replies before the last.
-    package let wantsExplanations: Bool
+    /// Whether the worker also sends the provider's error texts.
+    package let wantsErrorTexts: Bool
 
     /// Creates a request of a caller that waits for `limit`.
     package init(
-        _ operation: Operation, network: NetworkSettings? = nil, wantsExplanations: Bool = false,
+        _ operation: Operation, network: NetworkSettings? = nil, wantsErrorTexts: Bool = false,
         within limit: Duration
     ) {
         self.operation = operation
         self.network = network
-        self.wantsExplanations = wantsExplanations
+        self.wantsErrorTexts = wantsErrorTexts
         seconds = Self.seconds(within: limit)
     }
 
-    /// Returns the version of the request in `line`; `nil` when it is none.
+    /// Returns the version of the request in `line`; `nil` when `line` is not a request.
     package static func version(of line: Secret) -> Int? {
         struct Head: Decodable { let version: Int }
         return (try? line.decode(Head.self))?.version

@@ -37,8 +37,8 @@ final class ParentProcess: Sendable {
         return signals.watch({ [self] _ in thread.run { self.leave() } }) ? signals : nil
     }
 
-    /// Calls `pasted` with each further line, and `cancel` when the parent process is gone. Ends the program some seconds later, if it is still
-    /// running.
+    /// Calls `pasted` with each line, and `cancel` at the end of the input. Then ends the program within eight
+    /// seconds.
     ///
     /// In that time, the tokens of a sign-in are revoked and a revocation continues. The tokens of a refresh
     /// are not revoked, because the stored session may continue with them.

@@ -22,7 +22,7 @@ struct WorkerJob {
             WorkerProgram.say(WorkerReply($0))
         }
         provider.pasted = pasted
-        if request.wantsExplanations { provider.explained = { WorkerProgram.say(.explained($0)) } }
+        if request.wantsErrorTexts { provider.onErrorText = { WorkerProgram.say(.errorText($0)) } }
         do throws(OAuthError) {
             switch request.operation {
             case .signIn(let settings):
@@ -43,7 +43,7 @@ struct WorkerJob {
 extension WorkerReply {
     fileprivate init(_ prompt: SignInPrompt) {
         switch prompt {
-        case .notTheAnswer: self = .notTheAnswer
+        case .wrongAnswer: self = .wrongAnswer
         case .browser(let address, let page): self = .open(address: address, page: page)
         case .device(let device):
             self = .device(

@@ -30,7 +30,7 @@ enum WorkerProgram {
         if case .signedIn(let signedIn) = reply, case .signIn(let settings) = request.operation,
             caller.isGone || !say(reply)
         {
-            let result = signedIn.result(settings)
+            let result = signedIn.result(with: settings)
             say(.failed(await revoke(result.tokens, of: result.profile, request.network)))
         } else {
             say(reply)

@@ -34,7 +34,7 @@ import TokenVault
         #expect(profile.settings.parameters == [:] && profile.settings.endpoints == nil)
     }
 
-    /// Everything that a person chose, with the names that stand in stored profiles.
+    /// All settings, under their stored names.
     @Test func everySettingIsKept() throws {
         let stored = [
             #""allowedOrigins":["https://login.example.com"]"#, #""authentication":"client_secret_post""#,
@@ -47,15 +47,19 @@ import TokenVault
             #""resources":["https://api.example.com/"]"#, #""scopes":["openid"]"#,
             #""trustedAudiences":["another"]"#, #""version":3"#,
         ]
-        let text = "{\(stored.joined(separator: ","))}"
+        let identity = [
+            #""method":"private_key_jwt""#, #""key":"fake key""#, #""keyID":"k""#, #""teamID":"t""#,
+        ]
+        let members = stored + ["\"clientIdentity\":{\(identity.joined(separator: ","))}"]
+        let text = "{\(members.joined(separator: ","))}"
         let profile = try Secret(utf8: text).decode(Profile.self)
         #expect(try kept(profile) == profile)
         let encoded = try #require(try Secret(encoding: profile).unprotectedText())
-        for member in stored { #expect(encoded.replacing("\\/", with: "/").contains(member)) }
+        for member in stored + identity { #expect(encoded.replacing("\\/", with: "/").contains(member)) }
         #expect(profile.settings.flow == .device && profile.settings.redirect?.port == 8_400)
     }
 
-    @Test func aDeviceOfAnOlderVersionStaysOne() throws {
+    @Test func aVersion2DeviceProfileKeepsItsFlow() throws {
         let stored =
             #"{"version":2,"issuer":"https://id.example.com","metadata":"{}","clientID":"fake","device":true,"#
             + #""authentication":"none","scopes":[],"redirectPort":0,"hasIssuerPath":true}"#

@@ -14,14 +14,14 @@ import TokenVaultAuth
 
     /// Answers each request with another token.
     private static func server() async throws -> ScriptedServer {
-        let count = Notes()
+        let count = Counter()
         return try await ScriptedServer { _ in
             .json(#"{"access_token":"fake-\#(count.next())","token_type":"Bearer","expires_in":60}"#)
         }
     }
 
     /// Counts requests.
-    private final class Notes: Sendable {
+    private final class Counter: Sendable {
         private let count = Mutex(0)
         func next() -> Int {
             count.withLock {
@@ -46,7 +46,7 @@ import TokenVaultAuth
         #expect(server.asked.count == 1)
         clock.advance(59)
         #expect(try await manager.validAccessToken() == "fake-2")
-        // A token that is over is renewed as well, in a program that has not seen it before.
+        // Another manager also renews the expired token.
         clock.advance(3_600)
         let other = client.tokenManager(storage: storage, account: "a", configuration: configuration)
         let tokens = await withTaskGroup(of: String?.self) { group in

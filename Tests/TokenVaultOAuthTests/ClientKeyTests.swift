@@ -42,7 +42,21 @@ import TokenVaultCrypto
                 } ?? false
             },
         ]
-        guard let rsa = SigningKey.rsaKey else { return samples }
+        // A key of the older form (SEC 1).
+        let sec1 =
+            [0x30, 0x77, 0x02, 0x01, 0x01, 0x04, 0x20] + Array(p256.rawRepresentation)
+            + [
+                0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0xa1, 0x44, 0x03,
+                0x42, 0x00,
+            ]
+            + Array(p256.publicKey.x963Representation)
+        let text = Data(sec1).base64EncodedString(options: .lineLength64Characters)
+        samples.append(
+            Sample(
+                algorithm: "ES256",
+                pem: "-----BEGIN EC PRIVATE KEY-----\n\(text)\n-----END EC PRIVATE KEY-----\n",
+                isSigned: samples[0].isSigned))
+        guard let rsa = SigningKey.rsaKey else { return [] }
         for pem in [rsa.pemRepresentation, rsa.pkcs8PEMRepresentation] {
             samples.append(
                 Sample(algorithm: "RS256", pem: pem) { signature, text in
@@ -83,6 +97,8 @@ import TokenVaultCrypto
         let exp: Double
     }
 
+    @Test func everyKindHasASample() { #expect(Self.samples.count == 6) }
+
     @Test(arguments: samples) func anAssertionAuthenticatesTheClient(_ sample: Sample) async throws {
         let server = try await ScriptedServer(always: .json(tokenAnswer))
         let clock = TestClock()
@@ -108,8 +124,7 @@ import TokenVaultCrypto
         #expect(identifiers.count == 2 && !identifiers.contains(""))
     }
 
-    /// The assertion for one server is no use to another, whichever addresses a provider names (RFC 7523 section 3,
-    /// item 3).
+    /// Another server cannot replay an assertion (RFC 7523 section 3, item 3).
     @Test func anotherOriginGetsAnAssertionForItself() async throws {
         let sample = Self.samples[0]
         let (server, other) = (
@@ -128,12 +143,12 @@ import TokenVaultCrypto
         #expect(claims.aud == "\(other.origin)/revoke")
     }
 
-    @Test func appleGetsASecretThatIsNew() async throws {
+    @Test func eachRequestHasANewAppleSecret() async throws {
         let sample = Self.samples[0]
         let server = try await ScriptedServer(always: .json(tokenAnswer))
         let clock = TestClock()
         let client = try client(
-            server, authentication: .appleSecret(try key(sample), team: "FAKETEAM"), clock: clock)
+            server, authentication: .appleSecret(try key(sample), teamID: "FAKETEAM"), clock: clock)
         _ = try await refreshRequest(client).get()
         clock.advance(1_000_000)
         _ = try await refreshRequest(client).get()
@@ -148,7 +163,7 @@ import TokenVaultCrypto
         }
     }
 
-    @Test func otherFilesAreNoKeys() throws {
+    @Test func onlyPrivateKeysAreAccepted() throws {
         let publicKey = Self.p256.publicKey.pemRepresentation
         let small = """
             -----BEGIN PRIVATE KEY-----
@@ -168,9 +183,9 @@ import TokenVaultCrypto
         let server = try await ScriptedServer(always: .init())
         let unnamed = try ClientKey(pem: Secret(utf8: Self.samples[0].pem))
         for (authentication, what) in [
-            (ClientAuthentication.appleSecret(try key(Self.samples[1]), team: "T"), "the client's key"),
-            (.appleSecret(unnamed, team: "T"), "the name of the client's key"),
-            (.appleSecret(try key(Self.samples[0]), team: ""), "the client's team"),
+            (ClientAuthentication.appleSecret(try key(Self.samples[1]), teamID: "T"), "the client's key"),
+            (.appleSecret(unnamed, teamID: "T"), "the name of the client's key"),
+            (.appleSecret(try key(Self.samples[0]), teamID: ""), "the client's team"),
         ] {
             #expect(throws: OAuthError.invalid(what)) { try client(server, authentication: authentication) }
         }
@@ -186,7 +201,7 @@ import TokenVaultCrypto
                 clientID: "fake", authentication: authentication, transport: OAuthTransport())
         }
         try client(["private_key_jwt"], .privateKeyJWT(key))
-        try client(["client_secret_post"], .appleSecret(key, team: "T"))
+        try client(["client_secret_post"], .appleSecret(key, teamID: "T"))
         #expect(throws: OAuthError.unsupported("private_key_jwt")) {
             try client(["client_secret_basic"], .privateKeyJWT(key))
         }
@@ -194,7 +209,7 @@ import TokenVaultCrypto
 
     @Test func printingAKeyShowsNothing() throws {
         let key = try key(Self.samples[0])
-        let authentication = ClientAuthentication.appleSecret(key, team: "T")
+        let authentication = ClientAuthentication.appleSecret(key, teamID: "T")
         for printed in [
             "\(key)", String(reflecting: key), "\(authentication)", String(reflecting: authentication),
         ] {

@@ -106,7 +106,7 @@ import TokenVaultCrypto
         }
     }
 
-    /// An expiry that the server wanted to state and did not is not the same as none.
+    /// An unusable lifetime differs from a missing lifetime.
     @Test(arguments: [
         ("0", true), ("-1", true), (#""soon""#, true), ("{}", true), ("true", true), ("null", false),
         (#""""#, false), ("60", false), (#""60""#, false),
@@ -146,11 +146,11 @@ import TokenVaultCrypto
 
     @Test func namesAndSecretsAreEncodedBeforeTheyAreJoined() async throws {
         let address = try #require(WebAddress.secure("https://a.example/token"))
-        func credentials(_ authentication: ClientAuthentication) async throws -> ClientCredentials {
+        func credentials(_ authentication: ClientAuthentication) async throws -> RequestAuthentication {
             let client = try OAuthClient(
                 provider: try ProviderMetadata(issuer: "https://a.example", tokenEndpoint: address.text),
                 clientID: "a:b", authentication: authentication, transport: OAuthTransport())
-            return try await ClientCredentials(client, for: address)
+            return try await RequestAuthentication(client, for: address)
         }
         let basic = try await credentials(.clientSecretBasic(Secret(utf8: "fake:s%")))
         #expect(basic.header == "Basic " + Data("a%3Ab:fake%3As%25".utf8).base64EncodedString())

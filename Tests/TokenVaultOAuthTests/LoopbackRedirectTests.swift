@@ -82,7 +82,7 @@ import TokenVaultAuth
         #expect(try await post("code=fake-code&state=wrong").status == 400)
         #expect(try await post("").status == 400)
         #expect(try await post(right + "&more=" + String(repeating: "x", count: 16 << 10)).status == 400)
-        // The fields of the address are not those of the form.
+        // A `POST` ignores fields in its address.
         #expect(try await post("", "\(redirect.redirectURI)?\(right)").status == 400)
         let page = try await post(right)
         #expect(page.status == 200 && page.body.contains("close this window"))
@@ -211,7 +211,7 @@ import TokenVaultAuth
         ] {
             #expect(try await get(origin + path + query).status == 404)
         }
-        // The answer in a form is in its body.
+        // A `POST` needs its answer in the body.
         #expect(try await get(redirect.redirectURI + query, method: .POST).status == 400)
         for method in [HTTPMethod.PUT, .HEAD, .OPTIONS, .DELETE] {
             #expect(try await get(redirect.redirectURI + query, method: method).status == 404)

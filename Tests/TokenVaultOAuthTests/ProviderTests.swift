@@ -74,8 +74,9 @@ import TokenVault
         async let page = provider.have("browse", ["url": request.url])
         let answer = try await redirect.answer(within: .seconds(3_600))
         _ = try await page
-        var forged = request
-        forged.proofKey = ProofKey()
+        // The same request with another verifier.
+        let forged = try client.authorizationRequest(
+            redirectURI: redirect.redirectURI, state: redirect.state, scopes: [], parameters: [:])
         let refused = OAuthError.requestFailed(RefreshFailure(.refused("invalid_grant")))
         let first = await failure { () async throws(OAuthError) in
             try await client.exchange(answer, of: forged)

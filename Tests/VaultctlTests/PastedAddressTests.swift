@@ -17,7 +17,7 @@ import Testing
                 *code=right*)
                     echo '{"signedIn":{"_0":{"tokens":{"accessToken":"fake-1","tokenType":"Bearer"},"metadata":"{}","authentication":"none"}}}'
                     exit ;;
-                *) echo '{"notTheAnswer":{}}' ;;
+                *) echo '{"wrongAnswer":{}}' ;;
                 esac
             done
             touch "${0%/*}/ended"
@@ -40,9 +40,9 @@ import Testing
     @Test func theRightAddressSignsIn() throws {
         let sandbox = try Self.home()
         let terminal = try Self.login(sandbox)
-        try terminal.expect("paste the address of that page here")
+        try terminal.expect("paste the address of the page")
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=wrong&state=fake\r")
-        try terminal.expect("that is not the answer to this sign-in")
+        try terminal.expect("not the answer to this sign-in")
         try terminal.type("\r")
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=right&state=fake\r")
         try terminal.expect("Signed in.")
@@ -50,11 +50,11 @@ import Testing
         #expect(try sandbox.run("token", "work").text == "fake-1")
     }
 
-    /// Nothing of the terminal is read without a question, and a signal still ends the sign-in and its worker.
+    /// A signal ends the sign-in and its worker.
     @Test func anInterruptEndsTheWait() throws {
         let sandbox = try Self.home()
         let terminal = try Self.login(sandbox)
-        try terminal.expect("paste the address of that page here")
+        try terminal.expect("paste the address of the page")
         try terminal.type("\u{3}")
         #expect(try terminal.end() == 130)
         #expect(try sandbox.shell("[[ -e bin/ended ]]").status == 0)
@@ -62,7 +62,9 @@ import Testing
 
     @Test func noInputReadsNothing() throws {
         let sandbox = try Self.home()
-        let terminal = try Self.login(sandbox, "--no-input", "--timeout", "2")
+        let terminal = try Self.login(sandbox, "--no-input", "--timeout", "3")
+        try terminal.expect("waiting for you to sign in there")
+        try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=right&state=fake\r")
         let before = try terminal.expect("vaultctl-oauth did not answer in time")
         #expect(!before.contains("paste the address"))
         #expect(try terminal.end() == 10)

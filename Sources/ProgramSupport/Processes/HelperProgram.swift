@@ -105,7 +105,7 @@ package final class HelperProgram {
         closeOutput()
     }
 
-    /// Writes lines to the helper from any thread, beside the thread that waits for its answer.
+    /// A second writer to the helper's input, for use on any thread.
     package final class Sender: Sendable {
         private let copy: CInt
 
@@ -115,15 +115,25 @@ package final class HelperProgram {
 
         deinit { close(copy) }
 
-        /// Writes `line` and its end. A helper that reads no further gets nothing.
+        /// Writes `line` and a newline. Waits while the helper's buffer is full. The line is dropped once the
+        /// helper reads no further.
         package func send(_ line: [UInt8]) {
-            let bytes = line + [UInt8(ascii: "\n")]
-            let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
-            _ = bytes.withUnsafeBytes { Glibc.send(copy, $0.baseAddress, $0.count, flags) }
+            var rest = (line + [UInt8(ascii: "\n")])[...]
+            while !rest.isEmpty {
+                let sent = rest.withUnsafeBytes {
+                    Glibc.send(copy, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+                }
+                if sent > 0 {
+                    rest = rest.dropFirst(sent)
+                } else if errno != EINTR {
+                    return
+                }
+            }
         }
     }
 
-    /// Returns a way to write to the helper from other threads. Throws `EMFILE`, `EBADF`.
+    /// Returns a writer for other threads. Throws `EMFILE` without free descriptors, and `EBADF` after the
+    /// helper's end.
     package func sender() throws(SystemFailure) -> Sender { try Sender(input) }
 
     /// Writes `text`. Throws `EPIPE` when the helper reads no further, `ETIMEDOUT` when `deadline` passes

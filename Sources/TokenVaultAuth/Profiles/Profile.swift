@@ -10,6 +10,7 @@ package struct Profile: Sendable, Equatable {
     package static let currentVersion = 3
 
     package var version = Profile.currentVersion
+    /// The settings of the last sign-in.
     package let settings: SignInSettings
     /// The provider's metadata as JSON (RFC 8414).
     package var metadata: String
@@ -61,7 +62,7 @@ package struct Profile: Sendable, Equatable {
     }
 }
 
-/// Encoded as one object with the members of the settings and the others.
+/// One JSON object with the members of `settings`, `version`, `metadata`, `authentication` and `hasIssuerPath`.
 extension Profile: Codable {
     private enum CodingKeys: String, CodingKey {
         case version, metadata, authentication

@@ -32,7 +32,7 @@ package struct SignedIn: Sendable {
     package let profile: Profile
     /// The user, from the checked ID token; `nil` without one.
     package let user: AuthUser?
-    /// Whether the provider did not name the type of the token, which counts as a bearer token.
+    /// Whether the token type is missing from the response. Bearer is then assumed.
     package var isTypeAssumed = false
 
     package init(tokens: TokenInfo, profile: Profile, user: AuthUser?) {

@@ -1,15 +1,5 @@
 internal import TokenVault
 
-/// A client's way to authenticate, by its name in a provider's metadata (RFC 7591 section 2).
-package enum ClientAuthenticationMethod: String, Codable, Sendable {
-    case none
-    case basic = "client_secret_basic"
-    case post = "client_secret_post"
-    case key = "private_key_jwt"
-    /// A secret for Apple that the client's key signs; it has no name of its own there.
-    case apple = "apple"
-}
-
 /// A way to get the tokens of a session.
 package enum SignInFlow: String, Codable, Sendable {
     /// The user signs in with a browser on this machine (RFC 8252).
@@ -17,24 +7,8 @@ package enum SignInFlow: String, Codable, Sendable {
     /// The user signs in on another device (RFC 8628).
     case device
     /// The client gets tokens for itself, without a user (RFC 6749 section 4.4).
-    case client
+    case clientCredentials = "client_credentials"
 }
-
-/// The values with which a client proves who it is. Printing them shows no secret.
-package struct ClientIdentity: Codable, Sendable, Equatable {
-    /// The way to authenticate; `nil` for the usual one of these values at the provider.
-    package var method: ClientAuthenticationMethod?
-    /// The private key in PEM.
-    package var key: String?
-    /// The name of the key at the provider.
-    package var keyID: String?
-    /// The team of developers at Apple.
-    package var team: String?
-
-    package init() {}
-}
-
-extension ClientIdentity: RedactedStringConvertible {}
 
 /// The provider, the client and the request of a sign-in, as a person or an app chooses them.
 package struct SignInSettings: Sendable, Equatable {
@@ -42,9 +16,9 @@ package struct SignInSettings: Sendable, Equatable {
     package var issuer: String
     /// The name that the provider gave the client.
     package var clientID: String
-    /// `nil` for a client without a secret.
+    /// The client's secret; `nil` without one.
     package var clientSecret: String?
-    /// The other values with which the client authenticates; `nil` for none.
+    /// The client's key and chosen method; `nil` without both.
     package var clientIdentity: ClientIdentity?
     package var scopes: [String] = []
     /// The address that the browser returns to; `nil` for the usual one of the issuer.
@@ -85,8 +59,7 @@ package struct SignInSettings: Sendable, Equatable {
                 String(name.lowercased().map { ". [".contains($0) ? "_" : $0 }))
     }
 
-    /// Whether `value` can be the value of the parameter `name`: a response mode has to be one whose answers are
-    /// read.
+    /// Whether the parameter `name` can have `value`. `response_mode` can be `query` or `form_post`.
     package static func isValue(_ value: String, of name: String) -> Bool {
         name.lowercased() != "response_mode" || ["query", "form_post"].contains(value)
     }
@@ -108,13 +81,13 @@ package struct SignInSettings: Sendable, Equatable {
     ]
 }
 
-/// Encoded as an object with the names of the properties. Members that say nothing are left out.
+/// Encoded as an object with the names of the properties. Empty optional members are omitted.
 extension SignInSettings: Codable {
     private enum CodingKeys: String, CodingKey {
         case issuer, clientID, clientSecret, clientIdentity, scopes, redirectAddress, redirectPort,
             certificateFile, endpoints,
             allowedOrigins, trustedAudiences, parameters, resources, flow, keepsPrevious
-        /// Whether the flow is that of a device, in profiles of the first two versions.
+        /// Whether ``flow`` is `device`, in profiles of versions 1 and 2.
         case device
     }
 
@@ -159,7 +132,7 @@ extension SignInSettings: Codable {
         try values.encodeIfPresent(clientSecret, forKey: .clientSecret)
         try values.encodeIfPresent(clientIdentity, forKey: .clientIdentity)
         try values.encode(scopes, forKey: .scopes)
-        // The address has its port in a member of its own.
+        // The port is stored separately from the address.
         try values.encode(redirect?.port ?? redirectPort, forKey: .redirectPort)
         try values.encodeIfPresent(redirect?.text(at: nil), forKey: .redirectAddress)
         try values.encodeIfPresent(certificateFile, forKey: .certificateFile)

@@ -2,7 +2,7 @@
 public struct RefreshRequest: Sendable {
     /// The account that the session is stored under.
     public let account: String
-    /// The refresh token to send; empty for the client's own tokens (``TokenInfo/isOfClient``), which need none.
+    /// The refresh token; empty for client credentials (``TokenInfo/isOfClient``).
     public let refreshToken: String
     /// The scopes of the session, separated by spaces; `nil` when they are not known. A request may leave
     /// them out.

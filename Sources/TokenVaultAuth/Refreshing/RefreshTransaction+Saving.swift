@@ -5,7 +5,7 @@ internal import TokenVault
 struct UnsavedSession: Sendable {
     let record: SessionRecord
     /// The token that the new tokens replace.
-    let sent: Secret
+    let replaced: Secret
     /// The generation of the record to replace.
     var replacing: Generation
     let hold: LeaseHold?
@@ -73,7 +73,7 @@ extension RefreshTransaction {
         if now.accessSecret == new.accessSecret, now.refreshSecret == new.refreshSecret {
             return .saved(stored)
         }
-        return now.replacedSecret == unsaved.sent ? .open(stored.generation) : .superseded(stored)
+        return now.replacedSecret == unsaved.replaced ? .open(stored.generation) : .superseded(stored)
     }
 
     /// Revokes unused tokens in the background, if there is a way to.

@@ -83,7 +83,7 @@ struct RefreshTransaction: Sendable {
                 _ = try? await save(
                     UnsavedSession(
                         record: pending.refreshed(by: late, begun: start),
-                        sent: pending.tokens.replacedSecret,
+                        replaced: pending.tokens.replacedSecret,
                         replacing: begun.generation,
                         hold: nil))
             }
@@ -93,7 +93,7 @@ struct RefreshTransaction: Sendable {
                 return try await save(
                     UnsavedSession(
                         record: pending.refreshed(by: response, begun: start),
-                        sent: pending.tokens.replacedSecret,
+                        replaced: pending.tokens.replacedSecret,
                         replacing: begun.generation, hold: hold))
             case .failure(let failure):
                 try await settle(failure, begun, isRetry: isRetry)

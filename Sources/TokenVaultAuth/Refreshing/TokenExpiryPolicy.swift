@@ -43,8 +43,8 @@ struct TokenExpiryPolicy: Sendable {
         }
     }
 
-    /// Whether the refresh token is worth sending. Its stored expiry counts only if the program set a buffer,
-    /// since the server's record is more reliable.
+    /// Whether the session can be renewed. A refresh token's stored expiry counts only if the program set a
+    /// buffer, since the server's record is more reliable.
     func isRefreshable(_ record: SessionRecord) -> Bool {
         guard record.tokens.isRenewable else { return false }
         let buffer = configuration.refreshTokenBuffer

@@ -25,11 +25,11 @@ public struct TokenInfo: Sendable, Equatable {
     public var accessTokenExpiry: Date? { didSet { accessTokenExpiry = accessTokenExpiry?.wholeSeconds } }
     /// The expiry of the refresh token, in whole seconds; `nil` when the server did not say.
     public var refreshTokenExpiry: Date? { didSet { refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds } }
-    /// Whether the server gave a lifetime of the access token that cannot be used, such as 0. The expiry is then
-    /// not known, and ``accessTokenExpiry`` is `nil`.
+    /// Whether the access token's lifetime in the response is unusable, such as 0. ``accessTokenExpiry`` is then
+    /// `nil`.
     public var hasUnusableLifetime = false
-    /// Whether the tokens are the client's own, without a user (RFC 6749 section 4.4). A refresh then asks for
-    /// new ones without a refresh token.
+    /// Whether the tokens are the client's own, without a user (RFC 6749 section 4.4). A renewal then requests
+    /// new tokens without a refresh token.
     public var isOfClient = false
 
     /// Creates the tokens of a session.
@@ -59,7 +59,7 @@ public struct TokenInfo: Sendable, Equatable {
 
     /// The token that a refresh replaces: the refresh token, or without one the access token.
     var replacedSecret: Secret { refreshSecret ?? accessSecret }
-    /// Whether new tokens can be requested: with the refresh token, or by the client for itself.
+    /// Whether the session can be renewed: with a refresh token, or by client credentials.
     package var isRenewable: Bool { refreshSecret != nil || isOfClient }
     /// The access token as text.
     public var accessToken: String { accessSecret.text }

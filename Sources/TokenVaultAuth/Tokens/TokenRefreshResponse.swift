@@ -10,7 +10,7 @@ public struct TokenRefreshResponse: Sendable {
     public var accessToken: String
     /// The lifetime of the access token in seconds (`expires_in`); `nil` when the server did not say.
     public var expiresIn: Double?
-    /// Whether the server gave a lifetime of the access token that cannot be used, such as 0.
+    /// Whether the access token's lifetime in the response is unusable, such as 0.
     public var hasUnusableLifetime = false
     /// The new refresh token; `nil` when the old one stays valid (RFC 6749 section 6).
     public var refreshToken: String?

@@ -56,8 +56,8 @@ final class AnswerBox: Sendable {
         return (parts[0], parts.count == 2 ? parts[1] : "")
     }
 
-    /// Returns the reply to a `GET` of `target`, or to a `POST` with the form `form`. Keeps its answer if it has
-    /// one.
+    /// Returns the reply to a `GET` of `target`, or to a `POST` with the form `form`. Stores the answer that the
+    /// request contains.
     func take(_ target: String, form: String? = nil, host: String?) -> Reply {
         if form == nil, let host, let address = start(target, host) { return .redirect(address) }
         // The host check rejects pages that lead here under a name of their own.
@@ -67,7 +67,7 @@ final class AnswerBox: Sendable {
         return take(fields: form ?? String(Self.parts(target).query))
     }
 
-    /// Returns the reply to the answer in `fields`, a query or a form, and keeps the answer.
+    /// Stores the answer in `fields`, a query or a form, and returns the reply. Checks no host.
     func take(fields: String) -> Reply {
         let outcome: Outcome
         do throws(OAuthError) {

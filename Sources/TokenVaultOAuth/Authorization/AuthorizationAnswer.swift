@@ -5,8 +5,8 @@ internal import TokenVault
 /// for the right request.
 enum AuthorizationAnswer: Sendable {
     case granted(code: Secret)
-    /// The explanation is the provider's own text.
-    case refused(OAuthError, explanation: String?)
+    /// The provider's refusal, with its error text; `nil` without one.
+    case refused(OAuthError, errorText: String?)
 
     /// Reads the answer in `query`. Throws `wrongState` for the answer to another request, before any other
     /// check. Throws `wrongIssuer` for the answer of another provider (RFC 9207 section 2.4), and
@@ -23,7 +23,7 @@ enum AuthorizationAnswer: Sendable {
             let word = TokenEndpointFailure.word(error)
             self = .refused(
                 word == "access_denied" ? .accessDenied : .authorizationRefused(word),
-                explanation: ProviderExplanation(
+                errorText: ProviderErrorText(
                     code: error, description: fields["error_description"], hiding: [repeated])?.text)
             return
         }
@@ -37,6 +37,11 @@ enum AuthorizationAnswer: Sendable {
         } else {
             throw .malformedResponse("the code")
         }
+    }
+
+    /// Returns the query of `callback`, an address or a query alone.
+    static func fields(of callback: String) -> String {
+        callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
     }
 
     func code() throws(OAuthError) -> String {

@@ -16,12 +16,12 @@ public struct AuthorizationRequest: Sendable {
     public let state: Secret
     let scopes: [String]
     let nonce: Secret?
-    var proofKey: ProofKey
+    let proofKey: ProofKey
     fileprivate let endpoint: WebAddress
     /// All fields of the request.
     let fields: FormEncoding.Fields
 
-    /// Returns the request with an address that has only a reference to it, as `client` was given it.
+    /// Returns the request with an address that has only `client_id` and `request_uri`.
     func referring(to reference: String, as client: String) -> AuthorizationRequest {
         var request = self
         request.url = endpoint.adding([("client_id", client), ("request_uri", reference)])
@@ -89,15 +89,15 @@ extension OAuthClient {
     public func signIn(
         _ request: AuthorizationRequest, callback: String
     ) async throws(OAuthError) -> SignInResult {
-        let query = callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
-        return try await exchange(
-            try AuthorizationAnswer(query: query, expecting: request.state, from: provider), of: request)
+        let answer = try AuthorizationAnswer(
+            query: AuthorizationAnswer.fields(of: callback), expecting: request.state, from: provider)
+        return try await exchange(answer, of: request)
     }
 
     func exchange(
         _ answer: AuthorizationAnswer, of request: AuthorizationRequest
     ) async throws(OAuthError) -> SignInResult {
-        if case .refused(_, let explanation?) = answer { explained?(explanation) }
+        if case .refused(_, let errorText?) = answer { onErrorText?(errorText) }
         let begun = clock()
         switch await askToTheEnd([
             ("grant_type", "authorization_code"), ("code", try answer.code()),

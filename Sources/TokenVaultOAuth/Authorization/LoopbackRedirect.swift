@@ -8,9 +8,8 @@ public import TokenVaultAuth
 /// A listener for a provider's answer on this machine. Its loopback port is open during a sign-in (RFC 8252
 /// section 7.3).
 ///
-/// The listener accepts one answer: a `GET` of its path, or a `POST` with a form (`response_mode=form_post`), with
-/// the state of its request. The listener rejects
-/// everything else without a change: another path, method or host (`404`), another state (`400`), every request
+/// The listener accepts one answer with its request's state: a `GET` of its path, or a `POST` with a form
+/// (`response_mode=form_post`). The listener rejects everything else without a change: another path, method or host (`404`), another state (`400`), every request
 /// after the answer, and every connection of another user of this machine (`403`). Otherwise a user who can
 /// read the address of the sign-in could answer it with another account.
 public final class LoopbackRedirect: Sendable {
@@ -112,11 +111,10 @@ public final class LoopbackRedirect: Sendable {
     /// page's address can be an argument of a program, which other users can read.
     func page(leadingTo address: String) -> String { root + answers.leads(to: address) }
 
-    /// Takes the answer in the address that a browser on another machine ended at, or in its query. Returns whether
-    /// it is an answer to this sign-in.
-    public func take(callback: String) -> Bool {
-        let query = callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
-        return answers.take(fields: query) != .wrongRequest
+    /// Stores the answer in `callback`, an address or its query. Returns whether the answer has this sign-in's
+    /// state; also true for a refusal or a later answer.
+    func take(callback: String) -> Bool {
+        answers.take(fields: AuthorizationAnswer.fields(of: callback)) != .wrongRequest
     }
 
     /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,
@@ -139,8 +137,8 @@ public final class LoopbackRedirect: Sendable {
 }
 
 extension OAuthClient {
-    /// Signs a user in with a browser on this machine (RFC 8252). Sends the request ahead where the provider offers
-    /// that (``pushed(_:)``). Listens on the loopback, calls `open` with
+    /// Signs a user in with a browser on this machine (RFC 8252). First pushes the request if the provider supports
+    /// that (``pushed(_:)``). Then listens on the loopback, calls `open` with
     /// the address, waits for the answer and exchanges it.
     ///
     /// `redirectURI` is that of ``LoopbackRedirect/listen(for:at:)``. `open` returns once the browser was
@@ -159,7 +157,8 @@ extension OAuthClient {
     }
 
     /// Signs a user in, as the public function. `open` also gets the address of a page that leads to the first
-    /// address, for an argument of a program. `redirect` may get a pasted answer meanwhile.
+    /// address, for an argument of a program. During the wait, `redirect` also accepts a pasted
+    /// answer.
     package func signIn(
         scopes: [String], parameters: [String: String] = [:], at redirect: LoopbackRedirect,
         timeout: Duration, open: @Sendable (String, _ page: String) async throws(OAuthError) -> Void

@@ -9,9 +9,9 @@ extension OAuthClient {
     /// Sends `request` to the provider ahead of the browser, which then takes only a reference to it (RFC 9126). Other
     /// programs then cannot read or change the request on its way through the browser.
     ///
-    /// Returns `request` itself when the provider does not offer this. Also returns it when the provider offers this
-    /// but refuses, unless its metadata requires it. Then throws `unsupported`, `invalidMetadata`, `requestFailed`,
-    /// `malformedResponse`. Throws `cancelled`.
+    /// Returns the request to open. That is `request` itself if the provider has no endpoint for this, or rejects the
+    /// push without requiring it. If the metadata requires pushed requests, throws `invalidMetadata` without a usable
+    /// endpoint, and `requestFailed`, `malformedResponse`. Always throws `cancelled` after a cancellation.
     public func pushed(_ request: AuthorizationRequest) async throws(OAuthError) -> AuthorizationRequest {
         do throws(OAuthError) {
             guard let address = try pushedRequestEndpoint() else { return request }
@@ -23,12 +23,15 @@ extension OAuthClient {
         }
     }
 
+    /// Returns the endpoint, at any origin: no user is sent there. Throws `invalidMetadata`.
     private func pushedRequestEndpoint() throws(OAuthError) -> WebAddress? {
         guard !provider.unusable.contains(.pushedRequest) else {
             throw .invalidMetadata(ProviderMetadata.Endpoint.pushedRequest.rawValue)
         }
         guard let address = provider.pushedAuthorizationRequestEndpoint.flatMap(WebAddress.secure) else {
-            if provider.requiresPushedAuthorizationRequests { throw .unsupported("pushed requests") }
+            guard !provider.requiresPushedAuthorizationRequests else {
+                throw .invalidMetadata(ProviderMetadata.Endpoint.pushedRequest.rawValue)
+            }
             return nil
         }
         return address
@@ -46,7 +49,7 @@ extension OAuthClient {
             guard let reference = try? JSONDecoder().decode(Reference.self, from: Data(answer.body)),
                 (1...512).contains(reference.requestURI.utf8.count),
                 reference.requestURI.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-            else { throw .malformedResponse("the pushed request") }
+            else { throw .malformedResponse("the request_uri") }
             return request.referring(to: reference.requestURI, as: clientID)
         }
     }

@@ -14,7 +14,7 @@ final class RedirectHandler: ChannelInboundHandler {
     private var form: (head: HTTPRequestHead, text: ByteBuffer)?
 
     /// The longest form, in bytes.
-    private static let longestForm = 16 << 10
+    private static let maximumFormLength = 16 << 10
 
     init(answers: AnswerBox) { self.answers = answers }
 
@@ -33,7 +33,7 @@ final class RedirectHandler: ChannelInboundHandler {
         case .body(var part):
             guard form != nil else { return }
             form?.text.writeBuffer(&part)
-            guard let form, form.text.readableBytes > Self.longestForm else { return }
+            guard let form, form.text.readableBytes > Self.maximumFormLength else { return }
             isAnswered = true
             write(Page(.wrongRequest), for: form.head, context)
         case .end:
@@ -45,11 +45,11 @@ final class RedirectHandler: ChannelInboundHandler {
     private func answer(_ head: HTTPRequestHead, _ form: String?, _ context: ChannelHandlerContext) {
         isAnswered = true
         let hosts = head.headers["Host"]
-        let isKnown = head.method == .GET || form != nil
+        let isAllowedMethod = head.method == .GET || form != nil
         let reply: AnswerBox.Reply =
             if !isOfSameUser {
                 .otherUser
-            } else if isKnown {
+            } else if isAllowedMethod {
                 answers.take(head.uri, form: form, host: hosts.count == 1 ? hosts[0] : nil)
             } else {
                 .notFound

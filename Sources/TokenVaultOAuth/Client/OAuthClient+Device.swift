@@ -116,9 +116,7 @@ extension OAuthClient {
         } catch {
             throw await revokeUnused(tokens) ? error : .tokensNotRevoked(error)
         }
-        return SignInResult(
-            tokens: tokens, claims: claims, serverDate: response.serverDate,
-            isTokenTypeAssumed: response.tokenType == nil)
+        return response.result(tokens, claims)
     }
 
     /// Returns the claims of a sign-in's ID token. Also throws `requestFailed` with `timedOut` when its keys

@@ -6,9 +6,10 @@ extension OAuthClient {
     /// section 2). Deleting the stored session does not sign the browser out.
     ///
     /// With `idToken`, most providers do not ask the user again. The address then contains the token: do not hand it to
-    /// a program as an argument. `redirectURI` is where the browser goes afterwards, as registered at the provider.
-    /// Throws `unsupported` when the provider has no such address, `invalidMetadata` when it cannot be used, and
-    /// `foreignEndpoint` when it is at an origin that is not allowed.
+    /// a program as an argument. `redirectURI` is the registered address that the browser returns to.
+    ///
+    /// Throws `unsupported` without such an address, `invalidMetadata` for an unusable address, and `foreignEndpoint`
+    /// for one at an origin that is not allowed.
     public func endSessionAddress(
         idToken: Secret? = nil, redirectURI: String? = nil
     ) throws(OAuthError) -> String {

@@ -3,20 +3,24 @@ public import TokenVault
 
 /// A kind of token, by its name in an exchange (RFC 8693 section 3).
 public enum ExchangedTokenType: String, Sendable, CaseIterable {
+    /// An access token of OAuth 2.
     case accessToken = "urn:ietf:params:oauth:token-type:access_token"
+    /// A refresh token of OAuth 2.
     case refreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
+    /// An ID token of OpenID Connect.
     case idToken = "urn:ietf:params:oauth:token-type:id_token"
+    /// A JSON Web Token of any issuer.
     case jwt = "urn:ietf:params:oauth:token-type:jwt"
 }
 
 extension OAuthClient {
-    /// Exchanges `token` for an access token for another service (RFC 8693 section 2.1), for example for one that the
-    /// service behind an API asks for. `audience` and `resources` name that service. They are sent in addition to the
-    /// resources of ``parameters``. Without `scopes`, the provider chooses them.
+    /// Exchanges `token` for an access token of another service (RFC 8693 section 2.1), and returns it. An API can use
+    /// it to call a second API. `audience` and `resources` name that service; `resources` are added to those of
+    /// ``parameters``. Without `scopes`, the provider chooses them.
     ///
-    /// Throws `unsupported` when the provider's metadata lists grants without this one, or the token is none that a
-    /// header can carry. Throws `invalid` for a scope or a resource that cannot be used, and `requestFailed`,
-    /// `malformedResponse`, `tokensNotRevoked`, `cancelled`.
+    /// Throws `unsupported` if the metadata lists grants without this grant, or if the new token is not a bearer
+    /// token. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws
+    /// `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func exchange(
         _ token: Secret, type: ExchangedTokenType = .accessToken, audience: String? = nil,
         resources: [String] = [], scopes: [String] = []
@@ -39,9 +43,7 @@ extension OAuthClient {
         let begun = clock()
         switch await ask(form) {
         case .success(let response):
-            return SignInResult(
-                tokens: response.tokens(begun: begun, scopes: scopes), claims: nil,
-                serverDate: response.serverDate, isTokenTypeAssumed: response.tokenType == nil)
+            return response.result(response.tokens(begun: begun, scopes: scopes))
         case .failure(let failure): throw failure.signInError
         }
     }

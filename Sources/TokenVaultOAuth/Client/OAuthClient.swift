@@ -45,12 +45,12 @@ public struct OAuthClient: Sendable {
     /// The time when the caller gives up, or `nil`. Part of the time before it is reserved for revoking
     /// unused tokens.
     package var end: ContinuousClock.Instant?
-    /// Gets what the provider says about its refusal: see ``ProviderExplanation``.
-    var explained: (@Sendable (String) -> Void)?
+    /// Receives the provider's error text (``ProviderErrorText``); `nil` to ignore it.
+    var onErrorText: (@Sendable (String) -> Void)?
 
     /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not
-    /// visible ASCII and spaces (RFC 6749 appendix A.1), a secret that is not text, or a parameter that cannot
-    /// be used. Throws `unsupported`
+    /// visible ASCII and spaces (RFC 6749 appendix A.1), a secret or key that cannot be used, or a parameter that
+    /// cannot be used. Throws `unsupported`
     /// when the provider's metadata lists authentication methods without this one.
     public init(
         provider: ProviderMetadata, clientID: String, authentication: ClientAuthentication = .none,
@@ -81,8 +81,26 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
+    /// Sends `form` with the client's authentication to `endpoint`, and returns the answer. The failure is
+    /// `refused("cannot_ask")` when the client's key does not sign.
+    func post(
+        _ form: FormEncoding.Fields, to endpoint: WebAddress
+    ) async -> Result<OAuthTransport.Answer, RefreshFailure> {
+        let proof: RequestAuthentication
+        do throws(OAuthError) {
+            proof = try await RequestAuthentication(self, for: endpoint)
+        } catch {
+            return .failure(RefreshFailure(.refused("cannot_ask")))
+        }
+        let names = proof.fields.map(\.name)
+        let form = form.filter { !names.contains($0.name) } + proof.fields
+        let outcome = await transport.post(form, to: endpoint, authorization: proof.header)
+        if case .success(let answer) = outcome { reportErrorText(of: answer, to: form) }
+        return outcome
+    }
+
     /// Sends `form` with the client's authentication, and returns the token endpoint's response. Revokes the
-    /// tokens of an unusable response, unless it is to a refresh: the stored session may continue with them.
+    /// tokens of an unusable response, except after a refresh: the stored session may continue with them.
     func ask(
         _ form: FormEncoding.Fields, isRefresh: Bool = false
     ) async -> Result<TokenResponse, AskFailure> {
@@ -152,7 +170,7 @@ public struct SignInResult: Sendable {
     public let claims: IDTokenClaims?
     /// The provider's clock at the response, for `TokenManager.noteServerDate`.
     public let serverDate: Date?
-    /// Whether the provider did not name the type of the access token, which counts as a bearer token.
+    /// Whether the token type is missing from the response. Bearer is then assumed.
     public let isTokenTypeAssumed: Bool
 }
 
@@ -161,10 +179,12 @@ extension OAuthClient: RedactedStringConvertible {}
 
 extension OAuthClient {
     /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). A token manager of this client
-    /// replaces them as it refreshes others (``TokenInfo/isOfClient``). Throws `unsupported` for a
-    /// client without a secret, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
+    /// renews them (``TokenInfo/isOfClient``). Throws `unsupported` for a
+    /// client without a secret or key, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
-        guard authentication != .none else { throw .unsupported("client credentials without a secret") }
+        guard authentication != .none else {
+            throw .unsupported("client credentials without a secret or key")
+        }
         let begun = clock()
         let form = [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
         switch await ask(form) {
@@ -172,9 +192,7 @@ extension OAuthClient {
             // No user signed in, so an ID token would say nothing.
             var tokens = response.tokens(begun: begun, scopes: scopes)
             tokens.isOfClient = true
-            return SignInResult(
-                tokens: tokens, claims: nil, serverDate: response.serverDate,
-                isTokenTypeAssumed: response.tokenType == nil)
+            return response.result(tokens)
         case .failure(let failure): throw failure.signInError
         }
     }

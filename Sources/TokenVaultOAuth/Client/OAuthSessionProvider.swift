@@ -7,8 +7,8 @@ package import TokenVaultAuth
 package enum SignInPrompt: Sendable {
     /// Open the address in the browser. The page leads to it, for the arguments of a program.
     case browser(address: String, page: String)
-    /// What was pasted is not the answer.
-    case notTheAnswer
+    /// A report that the pasted address is not the answer to this sign-in.
+    case wrongAnswer
     /// Enter the code at the address of `DeviceAuthorization`, on any device.
     case device(DeviceAuthorization)
 }
@@ -19,8 +19,8 @@ package struct OAuthSessionProvider: SessionProvider {
     private let prompt: @Sendable (SignInPrompt) -> Void
     /// The addresses that the user pastes; `nil` for none.
     package var pasted: AsyncStream<String>?
-    /// Gets what a provider says about its refusal, for the user.
-    package var explained: (@Sendable (String) -> Void)?
+    /// Receives the provider's error texts; `nil` to ignore them.
+    package var onErrorText: (@Sendable (String) -> Void)?
 
     /// Creates it. `prompt` shows the user what to do.
     package init(
@@ -72,13 +72,13 @@ package struct OAuthSessionProvider: SessionProvider {
         _ client: OAuthClient, _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignInResult {
         switch settings.flow {
-        case .client: return try await client.clientCredentials(scopes: settings.scopes)
+        case .clientCredentials: return try await client.clientCredentials(scopes: settings.scopes)
         case .browser:
             let address = settings.redirect ?? client.provider.usualRedirect(port: settings.redirectPort)
             let redirect = try await LoopbackRedirect.listen(for: client.provider, address)
             let reader = Task { [pasted, prompt] in
                 guard let pasted else { return }
-                for await text in pasted where !redirect.take(callback: text) { prompt(.notTheAnswer) }
+                for await text in pasted where !redirect.take(callback: text) { prompt(.wrongAnswer) }
             }
             defer { reader.cancel() }
             return try await client.signIn(scopes: settings.scopes, at: redirect, timeout: limit) {
@@ -156,7 +156,7 @@ package struct OAuthSessionProvider: SessionProvider {
             authentication: try ClientAuthentication(profile.authentication, settings),
             parameters: parameters, transport: transport, idTokens: idTokens)
         client.end = .now + limit
-        client.explained = explained
+        client.onErrorText = onErrorText
         return client
     }
 
@@ -167,7 +167,7 @@ package struct OAuthSessionProvider: SessionProvider {
         return certificates
     }
 
-    /// Returns the authentication method: the chosen one, or the one that fits what the client has. A secret is sent
+    /// Returns the authentication method: the chosen one, or the method that fits the client's secret or key. A secret is sent
     /// in the `Authorization` header, which every provider must accept (RFC 6749 section 2.3.1), unless its
     /// metadata says otherwise.
     private static func method(
@@ -175,7 +175,7 @@ package struct OAuthSessionProvider: SessionProvider {
     ) -> ClientAuthenticationMethod {
         let identity = settings.clientIdentity
         if let method = identity?.method { return method }
-        if identity?.key != nil { return identity?.team == nil ? .key : .apple }
+        if identity?.key != nil { return identity?.teamID == nil ? .privateKeyJWT : .appleSecret }
         guard settings.clientSecret != nil else { return .none }
         let methods = provider.tokenEndpointAuthMethodsSupported
         let takesPostAlone =
@@ -185,7 +185,7 @@ package struct OAuthSessionProvider: SessionProvider {
 }
 
 extension ClientAuthentication {
-    /// Creates the one of a client with `settings`. Throws `invalid` when they lack a part of it.
+    /// Creates the authentication by `method`. Throws `invalid` if `settings` lacks its secret or key.
     fileprivate init(
         _ method: ClientAuthenticationMethod, _ settings: SignInSettings
     ) throws(OAuthError) {
@@ -201,8 +201,9 @@ extension ClientAuthentication {
         case .none: self = .none
         case .basic: self = .clientSecretBasic(try secret())
         case .post: self = .clientSecretPost(try secret())
-        case .key: self = .privateKeyJWT(try key())
-        case .apple: self = .appleSecret(try key(), team: settings.clientIdentity?.team ?? "")
+        case .privateKeyJWT: self = .privateKeyJWT(try key())
+        case .appleSecret:
+            self = .appleSecret(try key(), teamID: settings.clientIdentity?.teamID ?? "")
         }
     }
 }

@@ -3,8 +3,8 @@ internal import TokenVaultAuth
 
 /// Extra parameters of a client's requests, beyond those that the client sets itself.
 ///
-/// `response_mode` can be `query` or `form_post`. Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
-/// and `resource`.
+/// Names are visible ASCII. They may not be names that the client sets itself, such as `client_id`, `scope`
+/// and `resource`. `response_mode` can be `query` or `form_post`.
 public struct RequestParameters: Sendable, Equatable {
     /// The services that the tokens are for: absolute URIs, in each authorization, device and token request
     /// (RFC 8707 section 2).

@@ -62,6 +62,12 @@ struct TokenResponse: Sendable {
         return tokens
     }
 
+    /// Returns the result of a sign-in that brought `tokens`, with the claims of the ID token.
+    func result(_ tokens: TokenInfo, _ claims: IDTokenClaims? = nil) -> SignInResult {
+        SignInResult(
+            tokens: tokens, claims: claims, serverDate: serverDate, isTokenTypeAssumed: tokenType == nil)
+    }
+
     /// Returns the tokens in an unusable success with their type hints, the refresh token first. Also returns
     /// whether these are all the tokens that were issued, as far as the body can be read.
     static func leftovers(in body: [UInt8]) -> (tokens: [(token: String, hint: String)], areAll: Bool) {

@@ -39,11 +39,11 @@ struct Login: VaultCommand {
     @OptionGroup(title: "Client authentication") var client: ClientOptions
     @OptionGroup(title: "Request") var request: SignInOptions
     @Flag(help: "Show an address and a code for another device, and start no browser.") var device = false
-    @Flag(help: "Get tokens for the client itself, without a user: for services.") var clientCredentials =
+    @Flag(help: "Get tokens for the client itself, without a user.") var clientCredentials =
         false
     @Flag(
         name: .customLong("no-browser"),
-        help: "Only show the address, for a browser on this machine that is opened by hand.")
+        help: "Show the address, and start no browser.")
     var noBrowser = false
     @Option(
         help: ArgumentHelp(
@@ -70,12 +70,12 @@ struct Login: VaultCommand {
         try check(choice)
         let provider = try ProviderChoice(self.provider)
         let program = try OAuthProgram.find()
-        let credential = try client.read(console)
+        let credentials = try client.read(console)
         let place = try session.profileStore()
         // Without an issuer or a client ID, the profile names the provider.
         let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
         let known = provider.isWhole ? stored?.content : try stored?.profile
-        let settings = try settings(provider, choice, client, credential, known?.settings)
+        let settings = try settings(provider, choice, client, credentials, known?.settings)
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
         // arguments.
         let isNameEnough = provider.isNone
@@ -86,7 +86,7 @@ struct Login: VaultCommand {
             switch settings.flow {
             case .browser: .seconds(300)
             case .device: .seconds(1_800)
-            case .client: .seconds(30)
+            case .clientCredentials: .seconds(30)
             }
         let limit = min(wait + .seconds(1), console.deadline?.remaining ?? wait + .seconds(1))
         let lines = settings.flow == .browser && !location.noInput ? TerminalLines() : nil
@@ -97,7 +97,7 @@ struct Login: VaultCommand {
         let queue = ForegroundQueue<SignInConversation>()
         let signals = SignalGuard { queue.cancel() }
         let worker = WorkerProvider(
-            program: .success(program), signals: signals, wantsExplanations: output.verbose, lines: lines
+            program: .success(program), signals: signals, wantsErrorTexts: output.verbose, lines: lines
         ) { reply in
             queue.ask { $0.show(reply) }
         }
@@ -110,16 +110,16 @@ struct Login: VaultCommand {
             let outcome = queue.run(conversation) { [signIn] in await signIn.run(settings, within: limit) }
             return try SignInReport(name, conversation, signals).signedIn(outcome)
         }
-        note(what: signedIn, console)
+        noteMissingParts(of: signedIn, console)
         console.remark(Self.greeting(signedIn.user))
         return .done
     }
 
-    /// Prints notes on what the provider left out.
-    private func note(what signedIn: SignedIn, _ console: Console) {
+    /// Prints a note for each part that is missing from the response.
+    private func noteMissingParts(of signedIn: SignedIn, _ console: Console) {
         let tokens = signedIn.tokens
         if signedIn.profile.settings.scopes.contains("openid"), tokens.idToken == nil, !tokens.isOfClient {
-            console.note("the provider gave no ID token: it is not known who signed in")
+            console.note("the provider gave no ID token: the user is unknown")
         }
         if !tokens.isRenewable {
             console.note(
@@ -127,9 +127,9 @@ struct Login: VaultCommand {
                     + "offline_access")
         }
         if signedIn.isTypeAssumed {
-            console.note("the provider did not name the type of the token: it counts as a bearer token")
+            console.note("the response has no token type: bearer is assumed")
         }
-        if tokens.hasUnusableLifetime { console.note(Token.unusableLifetime) }
+        if tokens.hasUnusableLifetime { console.note(CommandFailure.unusableLifetime) }
     }
 
     /// Checks combinations of arguments before the vault is opened.
@@ -137,8 +137,8 @@ struct Login: VaultCommand {
         guard !location.readOnly else { throw .readOnlySignIn }
         guard !clientCredentials || !device && !noBrowser && !choice.hasRedirect else {
             throw .usage(
-                "--client-credentials excludes --device, --no-browser and --redirect-uri",
-                "leave the one or the other out")
+                "--client-credentials excludes --device, --no-browser, --redirect-uri and --redirect-port",
+                "remove one of them")
         }
         guard !device || !noBrowser && !choice.hasRedirect else {
             throw .usage(
@@ -150,7 +150,7 @@ struct Login: VaultCommand {
     /// Returns the settings: the values of the options, else those of the profile.
     private func settings(
         _ provider: ProviderChoice, _ choice: SignInChoice, _ client: ClientChoice,
-        _ credential: ClientChoice.Content, _ known: SignInSettings?
+        _ credentials: ClientChoice.Credentials, _ known: SignInSettings?
     ) throws(CommandFailure) -> SignInSettings {
         guard let issuer = provider.issuer ?? known?.issuer,
             let clientID = provider.clientID ?? known?.clientID
@@ -168,7 +168,7 @@ struct Login: VaultCommand {
         // Options that name both issuer and client also determine the sign-in method.
         let keepsFlow = !provider.isWhole && !noBrowser && !choice.hasRedirect
         let usual = keepsFlow ? known?.flow ?? .browser : .browser
-        settings.flow = device ? .device : clientCredentials ? .client : usual
+        settings.flow = device ? .device : clientCredentials ? .clientCredentials : usual
         settings.scopes = choice.scopes.isEmpty ? preset?.scopes ?? known?.scopes ?? [] : choice.scopes
         settings.redirect = choice.redirect ?? known?.redirect ?? preset?.redirect
         settings.redirectPort =
@@ -184,7 +184,7 @@ struct Login: VaultCommand {
         settings.resources = choice.resources ?? known?.resources ?? []
         settings.trustedAudiences = choice.trustedAudiences ?? known?.trustedAudiences ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
-        try client.apply(credential, to: &settings, known: known)
+        try client.apply(credentials, to: &settings, known: known)
         return settings
     }
 

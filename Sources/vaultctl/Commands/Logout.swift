@@ -44,8 +44,8 @@ struct Logout: VaultCommand {
         }
         var signOut = SignOutTransaction(
             WorkerProvider(
-                program: OAuthProgram.found, signals: signals, wantsExplanations: output.verbose,
-                show: WorkerProvider.showing(explanationsOn: queue)),
+                program: OAuthProgram.found, signals: signals, wantsErrorTexts: output.verbose,
+                show: WorkerProvider.showing(errorTextsOn: queue)),
             place, name)
         signOut.forgetsProfile = forgetProfile
         signOut.deadline = console.deadline

@@ -77,7 +77,8 @@ struct Token: VaultCommand {
             arguments.isOfUser ? try Self.idToken(of: tokens, name, isRenewed: arguments.renew) : nil
         if arguments.minimumValidity != nil {
             guard arguments.isOfUser || !tokens.hasUnusableLifetime else {
-                throw CommandFailure(.failure, unusableLifetime, "leave --min-valid out to get the token")
+                throw CommandFailure(
+                    .failure, CommandFailure.unusableLifetime, "leave --min-valid out to get the token")
             }
             let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
             note(expiry, configuration.accessTokenRefreshBuffer, console)
@@ -119,9 +120,6 @@ struct Token: VaultCommand {
         }
         return idToken
     }
-
-    static let unusableLifetime =
-        "the provider gave a lifetime that cannot be used, so it is not known how long the token is good"
 
     /// Prints a note when the token is valid for less time than `--min-valid` requires.
     private static func note(_ expiry: Date?, _ wanted: Duration, _ console: Console) {
@@ -168,8 +166,8 @@ struct Token: VaultCommand {
         let signals = SignalGuard(meanwhile: "what the provider gives is being stored") { queue.cancel() }
         var renewal = RenewalTransaction(
             WorkerProvider(
-                program: .success(program), signals: signals, wantsExplanations: isVerbose,
-                show: WorkerProvider.showing(explanationsOn: queue)),
+                program: .success(program), signals: signals, wantsErrorTexts: isVerbose,
+                show: WorkerProvider.showing(errorTextsOn: queue)),
             place, name, profile, configuration)
         renewal.deadline = console.deadline
         renewal.entered = { signals.note($0) }
@@ -180,7 +178,9 @@ struct Token: VaultCommand {
             }
             return try RenewalReport(name, console).tokens(outcome, isEnded: signals.signal != nil)
         }
-        if tokens.hasUnusableLifetime, !stored.tokens.hasUnusableLifetime { console.note(unusableLifetime) }
+        if tokens.hasUnusableLifetime, !stored.tokens.hasUnusableLifetime {
+            console.note(CommandFailure.unusableLifetime)
+        }
         if tokens.accessSecret == stored.tokens.accessSecret,
             let now = try? StoredToken.look(for: name, in: place.blocking, configuration: configuration)
         {

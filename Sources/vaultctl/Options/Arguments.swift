@@ -40,6 +40,6 @@ struct TokenArguments: Equatable, FastArguments {
     var location = LocationArguments()
     var unlock = UnlockArguments()
     var json = false
-    /// Whether the provider's own words are shown.
+    /// Whether the provider's error texts are shown.
     var isVerbose = false
 }

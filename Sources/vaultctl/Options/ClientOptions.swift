@@ -24,20 +24,20 @@ struct ClientOptions: ParsableArguments {
     var clientKeyFile: String?
     @Option(
         name: .customLong("client-key-id"),
-        help: ArgumentHelp("The name of that key at the provider.", valueName: "id"))
+        help: ArgumentHelp("The key's name at the provider (kid).", valueName: "id"))
     var clientKeyID: String?
     @Option(
         help: ArgumentHelp(
-            "The team of that key at Apple, which takes a secret that the key signs.", valueName: "id"))
+            "The key's team at Apple, to sign Apple's client secret.", valueName: "id"))
     var clientTeam: String?
     @Option(
         help: ArgumentHelp(
-            "How the client authenticates, if not in the usual way of the provider: \(Self.methods.joined(separator: ", ")).",
+            "The method that authenticates the client: \(Self.methods.joined(separator: ", ")).",
             valueName: "method"),
         completion: .list(Self.methods))
     var clientAuthentication: String?
 
-    static let methods = [ClientAuthenticationMethod.basic, .post, .key, .none].map(\.rawValue)
+    static let methods = [ClientAuthenticationMethod.basic, .post, .privateKeyJWT, .none].map(\.rawValue)
 }
 
 /// The checked values of ``ClientOptions``.
@@ -45,7 +45,7 @@ struct ClientChoice {
     private let secretSource: ClientSecretSource
     private let keyPath: FilePath?
     private let keyID: String?
-    private let team: String?
+    private let teamID: String?
     private let method: ClientAuthenticationMethod?
 
     /// Checks `options`. Throws a usage failure. Reads nothing yet.
@@ -56,69 +56,73 @@ struct ClientChoice {
         for (option, value) in [
             ("--client-key-id", options.clientKeyID), ("--client-team", options.clientTeam),
         ] where value.map({ !Self.isName($0) }) ?? false {
-            throw .usage("\(option) is no name of letters and digits", "copy it from the provider's page")
+            throw .usage("\(option) is not visible ASCII without spaces", "copy it from the provider's page")
         }
         keyID = options.clientKeyID
-        team = options.clientTeam
+        teamID = options.clientTeam
         method = try options.clientAuthentication.map { (name) throws(CommandFailure) in
-            guard let method = ClientAuthenticationMethod(rawValue: name), method != .apple else {
+            guard let method = ClientAuthenticationMethod(rawValue: name), method != .appleSecret else {
                 throw .usage(
-                    "there is no such --client-authentication",
+                    "unknown --client-authentication",
                     "give one of \(ClientOptions.methods.joined(separator: ", "))")
             }
             return method
         }
+        guard
+            method != ClientAuthenticationMethod.none
+                || secretSource.isNone && keyPath == nil && keyID == nil && teamID == nil
+        else {
+            throw .usage(
+                "--client-authentication none excludes a secret and a key", "remove one of them")
+        }
         guard secretSource.isNone || keyPath == nil else {
-            throw .usage("the client has both a secret and a key", "leave the one or the other out")
+            throw .usage("the client has both a secret and a key", "remove one of them")
         }
     }
 
-    /// What was read from the files.
-    struct Content {
+    /// The secret and the key from the files.
+    struct Credentials {
         let secret: Secret?
         let key: Secret?
     }
 
     /// Reads the secret or the key. Throws the failure to read it.
-    func read(_ console: Console) throws(CommandFailure) -> Content {
+    func read(_ console: Console) throws(CommandFailure) -> Credentials {
         let key = try keyPath.map { (path) throws(CommandFailure) in try Self.key(path, console) }
-        return Content(secret: try secretSource.read(console), key: key)
+        return Credentials(secret: try secretSource.read(console), key: key)
     }
 
-    /// Sets how the client of `settings` authenticates: as chosen, else as `known` does. Throws a usage failure
-    /// when a part is missing.
+    /// Sets the client's authentication in `settings`: the chosen values, else those of `known`. Throws a usage
+    /// failure when a part is missing.
     func apply(
-        _ content: Content, to settings: inout SignInSettings, known: SignInSettings?
+        _ credentials: Credentials, to settings: inout SignInSettings, known: SignInSettings?
     ) throws(CommandFailure) {
         if method == ClientAuthenticationMethod.none {
-            guard content.secret == nil, content.key == nil else {
-                throw .usage(
-                    "--client-authentication none, and a secret or a key", "leave the one or the other out")
-            }
             return
         }
-        var identity = content.secret == nil ? known?.clientIdentity ?? ClientIdentity() : ClientIdentity()
+        var identity =
+            credentials.secret == nil ? known?.clientIdentity ?? ClientIdentity() : ClientIdentity()
         settings.clientSecret = known?.clientSecret
-        if let secret = content.secret { settings.clientSecret = secret.unprotectedText() }
-        if let key = content.key {
+        if let secret = credentials.secret { settings.clientSecret = secret.unprotectedText() }
+        if let key = credentials.key {
             settings.clientSecret = nil
             identity = ClientIdentity()
             identity.key = key.unprotectedText()
         }
         identity.keyID = keyID ?? identity.keyID
-        identity.team = team ?? identity.team
+        identity.teamID = teamID ?? identity.teamID
         identity.method = method ?? identity.method
         try Self.check(identity, settings.clientSecret)
         settings.clientIdentity = identity == ClientIdentity() ? nil : identity
     }
 
     private static func check(_ identity: ClientIdentity, _ secret: String?) throws(CommandFailure) {
-        let needsKey = identity.method == .key || identity.keyID != nil || identity.team != nil
+        let needsKey = identity.method == .privateKeyJWT || identity.keyID != nil || identity.teamID != nil
         guard !needsKey || identity.key != nil else {
             throw .usage("the client's key is missing", "give --client-key-file")
         }
-        guard identity.team == nil || identity.keyID != nil else {
-            throw .usage("--client-team needs --client-key-id", "add it, as Apple's page shows it")
+        guard identity.teamID == nil || identity.keyID != nil else {
+            throw .usage("--client-team needs --client-key-id", "copy the key's ID from Apple's page")
         }
         guard identity.method != .basic && identity.method != .post || secret != nil else {
             throw .usage("the client's secret is missing", "give --client-secret-file")
@@ -132,10 +136,7 @@ struct ClientChoice {
     private static func key(_ path: FilePath, _ console: Console) throws(CommandFailure) -> Secret {
         let key: Secret
         do throws(SystemFailure) {
-            let input = try InputSource.file(path)
-            if input.isReadableByOthers {
-                console.note("others can read the client's key file: chmod 600 it")
-            }
+            let input = try console.secretFile(path, "the client's key file")
             var bytes = try input.readAll(limit: 16 << 10, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
             key = Secret(bytes)
@@ -144,8 +145,7 @@ struct ClientChoice {
         }
         guard let text = key.unprotectedText(), text.contains("PRIVATE KEY-----") else {
             throw .usage(
-                "the client's key file has no private key in PEM",
-                "it has to begin with -----BEGIN PRIVATE KEY-----")
+                "the client's key file has no private key in PEM", "give an RSA or EC private key in PEM")
         }
         return key
     }

@@ -40,11 +40,10 @@ enum ClientSecretSource {
         case .none: return nil
         case .input(let given): input = given
         case .file(let path):
-            do throws(SystemFailure) { input = try .file(path) } catch {
+            do throws(SystemFailure) {
+                input = try console.secretFile(path, "the client's secret file")
+            } catch {
                 throw CommandFailure(error, "the client's secret file", "check its path and mode")
-            }
-            if input.isReadableByOthers {
-                console.note("others can read the client's secret file: chmod 600 it")
             }
         }
         let secret: Secret

@@ -13,10 +13,7 @@ enum KeyFile {
         _ path: FilePath, _ console: Console, named name: String? = nil
     ) throws(CommandFailure) -> Secret {
         do {
-            let input = try InputSource.file(path)
-            if input.isReadableByOthers {
-                console.note("others can read \(name ?? "the key file"): chmod 600 it")
-            }
+            let input = try console.secretFile(path, name ?? "the key file")
             var bytes = try input.readAll(limit: longest + 1, deadline: console.deadline)
             defer { SmallFile.wipe(&bytes) }
             // A random key of the least length may end in that byte.

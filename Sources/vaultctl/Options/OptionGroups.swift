@@ -90,9 +90,9 @@ struct OutputOptions: ParsableArguments {
     var json = false
 }
 
-/// The amount of what is told about a provider.
+/// The option that shows a provider's error text.
 struct VerboseOptions: ParsableArguments {
-    @Flag(help: "Also show the provider's own words when it refuses a request.")
+    @Flag(help: "Also show the provider's error text.")
     var verbose = false
 }
 

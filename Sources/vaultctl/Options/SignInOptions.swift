@@ -94,7 +94,7 @@ struct SignInChoice {
         }
         guard parts[1].isEmpty || SignInSettings.isValue(String(parts[1]), of: name) else {
             throw .usage(
-                "this response_mode cannot be read", "use query or form_post, or leave the parameter out")
+                "response_mode must be query or form_post", "use one of them, or leave the parameter out")
         }
         guard parameters.updateValue(String(parts[1]), forKey: name) == nil else {
             throw .usage("a --parameter is given twice", "give each name once")

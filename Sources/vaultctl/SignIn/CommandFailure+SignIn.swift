@@ -57,6 +57,9 @@ extension CommandFailure {
         }
     }
 
+    /// The text about a token whose expiry is unknown although the provider named one.
+    static let unusableLifetime = "the token's lifetime is unusable, so its expiry is unknown"
+
     /// Advice for a certificate of a private authority.
     private static let trusting =
         "trust the authority on this machine (update-ca-certificates), or sign in with --ca-file"

@@ -47,9 +47,8 @@ struct OAuthProgram: Sendable {
     // The largest number of replies to one request. A sign-in shows one prompt before its result, so more
     // replies are an error.
     private static let mostReplies = 8
-    // The largest number of replies that only tell the user something: a device that waits may cause one for each
-    // of its requests.
-    private static let mostNotes = 1_000
+    // The largest number of informational replies: error texts, and one for each wrong paste.
+    private static let maximumNotes = 1_000
 
     /// Sends `request` to a new worker and returns the final reply. `show` receives each earlier reply, and
     /// returns the failure to show it. The worker has ended when this function returns or throws
@@ -58,7 +57,7 @@ struct OAuthProgram: Sendable {
     /// An answer that is complete counts even after `deadline`, which may have passed while this program was
     /// stopped.
     ///
-    /// With `lines`, the worker of a sign-in gets what the user pastes after the prompt.
+    /// With `lines`, the worker of a sign-in gets the lines that the user pastes after the prompt.
     ///
     /// With `interruption`, signals end the worker as that guard defines, even if they came earlier. The last
     /// reply of a sign-in or a revocation still counts then.
@@ -79,8 +78,9 @@ struct OAuthProgram: Sendable {
         // A revocation brings no new tokens, so the consequences that its caller noted stay.
         if request.operation.kind != .revoke { interruption?.note(leaving: SignalGuard.given) }
         defer { lines?.stop() }
+        var isReading = false
         var (prompts, notes) = (0, 0)
-        while prompts < Self.mostReplies, notes < Self.mostNotes {
+        while prompts < Self.mostReplies, notes < Self.maximumNotes {
             switch try reply(of: worker, until: deadline) {
             case .failed(let failure): throw .failed(failure)
             case .signedIn(let signedIn): return .signedIn(signedIn)
@@ -88,11 +88,14 @@ struct OAuthProgram: Sendable {
             case .revoked: return .revoked
             case let shown:
                 switch shown {
-                case .explained, .notTheAnswer: notes += 1
+                case .errorText, .wrongAnswer: notes += 1
                 default: prompts += 1
                 }
                 if let failure = show(shown) { throw .other(failure) }
-                if case .open = shown, let sender = try? worker.sender() { lines?.read { sender.send($0) } }
+                if case .open = shown, !isReading, let sender = try? worker.sender() {
+                    isReading = true
+                    lines?.read { sender.send($0) }
+                }
             }
         }
         throw .misunderstood

@@ -16,7 +16,7 @@ final class SignInConversation {
     let limit: Double
     /// Addresses at the origins where the user is expected to sign in.
     let knownOrigins: [String]
-    /// Whether the user may paste the address that the browser ended at.
+    /// Whether the user can paste the callback address.
     let takesPaste: Bool
     /// The options to check when the page shows a mistake; `nil` before anything was shown.
     private(set) var options: String?
@@ -39,8 +39,8 @@ final class SignInConversation {
             switch reply {
             case .open(let address, let page): try open(address, page ?? address)
             case .device(let prompt): try tell(prompt)
-            case .explained(let text): console.note(ofProvider: text)
-            case .notTheAnswer:
+            case .errorText(let text): console.noteErrorText(text)
+            case .wrongAnswer:
                 console.note(
                     "that is not the answer to this sign-in: paste the whole address at which the browser ended"
                 )
@@ -64,8 +64,8 @@ final class SignInConversation {
         try check(address)
         try check(page)
         guard opensBrowser else {
-            console.note("open this address in a browser on this machine: \(address)")
-            return wait(checking: Self.browserOptions, mayPaste: takesPaste)
+            console.note("open this address in a browser: \(address)")
+            return wait(checking: Self.browserOptions)
         }
         guard let browser = Browser.find(for: page) else { throw .noBrowser(profile) }
         console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
@@ -76,7 +76,7 @@ final class SignInConversation {
                 .unavailable, "the browser does not start: \(error.errno.description)",
                 CommandFailure.otherWays(profile))
         }
-        wait(checking: Self.browserOptions, mayPaste: takesPaste)
+        wait(checking: Self.browserOptions)
     }
 
     private func tell(_ prompt: WorkerReply.DevicePrompt) throws(CommandFailure) {
@@ -104,7 +104,7 @@ final class SignInConversation {
 
     /// Waits for the sign-in. A provider that rejects the client or the redirect address shows the mistake
     /// only on its page.
-    private func wait(checking options: String, mayPaste: Bool = false) {
+    private func wait(checking options: String) {
         self.options = options
         let time =
             limit >= 120
@@ -112,10 +112,8 @@ final class SignInConversation {
         console.note(
             "waiting for you to sign in there, for \(time) at most; if the page shows a mistake instead, end this with "
                 + "Ctrl-C and check \(options)")
-        if mayPaste {
-            console.note(
-                "if the browser is on another machine, it ends at a page that does not load: paste the address of that page here"
-            )
+        if takesPaste {
+            console.note("browser on another machine: paste the address of the page that does not load")
         }
         console.progress.show("Waiting for you to sign in there …")
     }
@@ -136,11 +134,6 @@ final class SignInConversation {
 
     private static let unfit = CommandFailure(
         .unavailable, "what the provider wants shown is not fit for that", "check --issuer")
-}
-
-extension Console {
-    /// Prints what a provider says about its refusal.
-    func note(ofProvider text: String) { note("the provider says: \(text)") }
 }
 
 extension CommandFailure {

@@ -23,9 +23,9 @@ struct WorkerProvider: SessionProvider {
     let program: Result<OAuthProgram, CommandFailure>
     /// The guard that ends the program's processes after a signal.
     let signals: SignalGuard
-    /// Whether the user wants to see what a provider says about its refusal.
-    var wantsExplanations = false
-    /// The terminal where the user may paste the address that the browser ended at; `nil` for none.
+    /// Whether the provider's error texts are shown.
+    var wantsErrorTexts = false
+    /// The terminal where the user can paste the callback address; `nil` for none.
     var lines: TerminalLines?
     /// Shows a prompt of a sign-in to the user. Returns the failure to show it.
     var show: @Sendable (WorkerReply) -> CommandFailure? = { _ in nil }
@@ -36,7 +36,7 @@ struct WorkerProvider: SessionProvider {
         guard case .signedIn(let signedIn) = try await ask(.signIn(settings), limit) else {
             throw .misunderstood
         }
-        return signedIn.result(settings)
+        return signedIn.result(with: settings)
     }
 
     func refresh(
@@ -59,7 +59,7 @@ struct WorkerProvider: SessionProvider {
     ) async throws(OAuthProgram.WorkerError) -> WorkerReply {
         let thread = WorkerThread(name: "oauth")
         let request = WorkerRequest(
-            operation, network: .ofEnvironment, wantsExplanations: wantsExplanations, within: limit)
+            operation, network: .ofEnvironment, wantsErrorTexts: wantsErrorTexts, within: limit)
         let outcome = await withCheckedContinuation { continuation in
             thread.run {
                 continuation.resume(
@@ -74,12 +74,12 @@ struct WorkerProvider: SessionProvider {
         return try outcome.get()
     }
 
-    /// Returns a `show` that prints what a provider says on the console of `queue`.
+    /// Returns a `show` that prints error texts on the console of `queue`.
     static func showing(
-        explanationsOn queue: ForegroundQueue<Console>
+        errorTextsOn queue: ForegroundQueue<Console>
     ) -> @Sendable (WorkerReply) -> CommandFailure? {
         { reply in
-            if case .explained(let text) = reply { queue.post { $0.note(ofProvider: text) } }
+            if case .errorText(let text) = reply { queue.post { $0.noteErrorText(text) } }
             return nil
         }
     }

@@ -32,6 +32,17 @@ final class Console {
     /// Writes a note, which is no failure, to standard error.
     func note(_ text: String) { say(CommandFailure.printable("vaultctl: note: \(text)")) }
 
+    /// Prints the provider's error text.
+    func noteErrorText(_ text: String) { note("the provider says: \(text)") }
+
+    /// Opens the file of a secret, and notes when other users can read it. `name` is the file's role. Throws the
+    /// errors of ``InputSource/file(_:)``.
+    func secretFile(_ path: FilePath, _ name: String) throws(SystemFailure) -> InputSource {
+        let input = try InputSource.file(path)
+        if input.isReadableByOthers { note("others can read \(name): chmod 600 it") }
+        return input
+    }
+
     /// Writes a line only if standard error is a terminal, so never to a log.
     func remark(_ text: String) {
         if StandardStream.error.isTerminal { say(CommandFailure.printable(text)) }

@@ -62,15 +62,16 @@ import TokenVaultAuth
     }
 
     @Test(arguments: [
-        (["--client-authentication", "apple"], "there is no such --client-authentication"),
+        (["--client-authentication", "apple"], "unknown --client-authentication"),
         (["--client-authentication", "client_secret_post"], "the client's secret is missing"),
         (["--client-authentication", "private_key_jwt"], "the client's key is missing"),
         (["--client-key-id", "a"], "the client's key is missing"),
-        (["--client-key-id", "a b"], "--client-key-id is no name"),
+        (["--client-key-id", "a b"], "--client-key-id is not visible ASCII"),
         (["--client-team", "a"], "the client's key is missing"),
         (["--client-team", "T", "--client-key-file", "KEY"], "--client-team needs --client-key-id"),
         (["--client-key-file", "KEY", "--client-secret-file", "KEY"], "both a secret and a key"),
-        (["--client-key-file", "KEY", "--client-authentication", "none"], "leave the one or the other out"),
+        (["--client-key-file", "KEY", "--client-authentication", "none"], "none excludes"),
+        (["--client-key-id", "a", "--client-authentication", "none"], "none excludes"),
         (["--client-key-file", "NONE"], "client's key file"),
         (["--client-key-file", "NOKEY"], "no private key in PEM"),
         (["--client-credentials", "--device"], "--client-credentials excludes"),
@@ -91,7 +92,7 @@ import TokenVaultAuth
         #expect(home.asked("browser").isEmpty)
     }
 
-    /// A service asks for its own tokens, and later programs renew them with nobody there.
+    /// A service asks for its own tokens, and later programs renew them without a user.
     @Test func theClientsOwnTokensAreRenewed() async throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
@@ -112,10 +113,10 @@ import TokenVaultAuth
         #expect(try home.run("logout", "work").status == 0)
     }
 
-    @Test func theProvidersWordsAreShownToThoseWhoAsk() throws {
+    @Test func verboseShowsTheErrorText() throws {
         let home = try SignInHome(nil)
         let refusal =
-            #"[[ $line != *'"wantsExplanations":true'* ]] || echo '{"explained":{"_0":"invalid_grant: fake words"}}'"#
+            #"[[ $line != *'"wantsErrorTexts":true'* ]] || echo '{"errorText":{"_0":"invalid_grant: fake words"}}'"#
         let failure = #"echo '{"failed":{"_0":{"kind":"invalidGrant"}}}'"#
         try SaidWorker(
             signIn: SaidWorker.signedIn("fake-1", SaidWorker.expired),
@@ -128,19 +129,19 @@ import TokenVaultAuth
             let silent = try home.run(command, "work")
             #expect(silent.status == status && !silent.error.contains("fake words"), "\(silent.error)")
             #expect(try home.signIn(at: Self.issuer).end().status == 0)
-            let told = try home.run(command, "work", "--verbose")
-            #expect(told.status == status && told.error.hasPrefix(note), "\(told.error)")
+            let verbose = try home.run(command, "work", "--verbose")
+            #expect(verbose.status == status && verbose.error.hasPrefix(note), "\(verbose.error)")
         }
     }
 
-    @Test func anUnusableLifetimeIsToldOnce() throws {
+    @Test func anUnusableLifetimeIsReportedOnce() throws {
         let home = try SignInHome(nil)
         let unusable = #","hasUnusableLifetime":true"#
         try SaidWorker(
             signIn: SaidWorker.signedIn("fake-1", unusable),
             refresh: SaidWorker.refreshed("fake-2", unusable)
         ).place(in: home)
-        let words = "the provider gave a lifetime that cannot be used"
+        let words = "the token's lifetime is unusable"
         let login = try home.signIn(at: Self.issuer).end()
         #expect(login.status == 0 && login.error.contains(words), "\(login.error)")
         let token = try home.run("token", "work")
@@ -152,7 +153,7 @@ import TokenVaultAuth
         #expect(bounded.error.contains(words) && bounded.error.contains("leave --min-valid out"))
     }
 
-    @Test func aTokenWithoutATypeIsTold() throws {
+    @Test func aMissingTokenTypeIsReported() throws {
         let home = try SignInHome(nil)
         let tokens = #"{"accessToken":"fake-1","tokenType":"Bearer"}"#
         try SaidWorker(
@@ -160,7 +161,7 @@ import TokenVaultAuth
                 #"echo '{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"{}","authentication":"none","isTypeAssumed":true}}}'"#
         ).place(in: home)
         let login = try home.signIn(at: Self.issuer).end()
-        #expect(login.status == 0 && login.error.contains("it counts as a bearer token"), "\(login.error)")
+        #expect(login.status == 0 && login.error.contains("bearer is assumed"), "\(login.error)")
     }
 
     /// The page of the provider, in a browser that notes what it is started with.

@@ -6,17 +6,17 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// What a provider says about its refusal, in one line that can be shown on a terminal.
+/// A provider's error text, as one line that is safe to print on a terminal.
 ///
-/// The text is the provider's own, so it is shown only to users who ask for it. It has visible ASCII and spaces
-/// alone, at most 300 characters, and nothing of what was sent as a secret.
-struct ProviderExplanation {
+/// The text comes from the provider, so only `--verbose` shows it. It has at most 303 visible ASCII characters and
+/// spaces. A text that repeats a sent secret is replaced.
+struct ProviderErrorText {
     let text: String
 
     private static let longest = 300
 
-    /// Reads the error in a body (RFC 6749 section 5.2), also of other shapes; `nil` when it has none. `secrets` are
-    /// the values that were sent.
+    /// Reads the error in `body` (RFC 6749 section 5.2, or a similar object); `nil` without an error. `secrets` are the
+    /// values that were sent.
     init?(_ body: [UInt8], hiding secrets: [String]) {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else { return nil }
         self.init(code: document.code, description: document.description, hiding: secrets)
@@ -26,7 +26,7 @@ struct ProviderExplanation {
         let parts = [code, description].compactMap(\.self).filter { !$0.isEmpty }
         guard !parts.isEmpty else { return nil }
         let whole = parts.joined(separator: ": ")
-        // A provider may repeat what it got.
+        // The text may repeat a sent value.
         guard !secrets.contains(where: { $0.utf8.count >= 4 && whole.contains($0) }) else {
             text = "(the text repeats a secret)"
             return
@@ -60,23 +60,22 @@ struct ProviderExplanation {
 }
 
 extension OAuthClient {
-    /// Shows what the provider says in an answer to `form` that is no success. The answers to a device that still
-    /// waits are left out.
-    func explain(_ answer: OAuthTransport.Answer, to form: FormEncoding.Fields) {
-        guard let explained, let failure = TokenEndpointFailure.refusal(in: answer),
+    /// Reports the error text of a failed request with `form`. Skips `authorization_pending` and `slow_down`.
+    func reportErrorText(of answer: OAuthTransport.Answer, to form: FormEncoding.Fields) {
+        guard let onErrorText, let failure = TokenEndpointFailure.refusal(in: answer),
             ![.refused("authorization_pending"), .refused("slow_down")].contains(failure.kind)
         else { return }
-        var secrets = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
+        var secrets = form.filter { !Self.nonSecretFields.contains($0.name) }.map(\.value)
         if case .clientSecretBasic(let secret) = authentication, let text = secret.unprotectedText() {
             secrets.append(text)
         }
-        if let explanation = ProviderExplanation(answer.body, hiding: secrets) {
-            explained(explanation.text)
+        if let errorText = ProviderErrorText(answer.body, hiding: secrets) {
+            onErrorText(errorText.text)
         }
     }
 
-    /// The fields of a form that are no secrets.
-    private static let openFields: Set<String> = [
+    /// The form fields without secrets.
+    private static let nonSecretFields: Set<String> = [
         "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource", "scope",
         "token_type_hint",
     ]

@@ -7,21 +7,21 @@ import TokenVaultAuth
 
 @testable import TokenVaultOAuth
 
-/// What a provider says about its refusal, for users who ask for it.
-@Suite(.tags(.provider), .from(.all)) struct ExplanationTests {
+/// A provider's error text, for users who ask for it.
+@Suite(.tags(.provider), .from(.all)) struct ErrorTextTests {
     private final class Texts: Sendable {
         private let inside = Mutex<[String]>([])
         var all: [String] { inside.withLock { $0 } }
         func add(_ text: String) { inside.withLock { $0.append(text) } }
     }
 
-    private func explanations(
+    private func errorTexts(
         _ reply: ScriptedServer.Reply, _ authentication: ClientAuthentication = .none
     ) async throws -> [String] {
         let server = try await ScriptedServer(always: reply)
         let texts = Texts()
         var client = try client(server, authentication: authentication)
-        client.explained = { texts.add($0) }
+        client.onErrorText = { texts.add($0) }
         _ = await refreshRequest(client)
         return texts.all
     }
@@ -34,52 +34,54 @@ import TokenVaultAuth
         ),
         (#"{"error":{"code":"E17","message":"No such app"}}"#, ["E17: No such app"]),
         (#"{"message":"Bad credentials","code":7}"#, ["Bad credentials"]),
-        // Nothing that moves the cursor, and no letters that look like others.
+        // Control characters and non-ASCII letters become `?`.
         (#"{"error":"a","error_description":"\u001b[2J\n\u00e4\u202e"}"#, ["a: ?[2J???"]),
         (#"{"error":7}"#, []), ("<html>", []), ("", []), ("{}", []), (#"{"error":""}"#, []),
     ])
     func errorsAreShown(_ body: String, _ texts: [String]) async throws {
-        #expect(try await explanations(.json(body, status: 400)) == texts)
+        #expect(try await errorTexts(.json(body, status: 400)) == texts)
     }
 
     @Test func aLongTextIsCut() async throws {
         let text = String(repeating: "x", count: 1_000)
-        let shown = try #require(try await explanations(.json(#"{"error":"\#(text)"}"#, status: 400)).first)
+        let shown = try #require(try await errorTexts(.json(#"{"error":"\#(text)"}"#, status: 400)).first)
         #expect(shown == String(repeating: "x", count: 300) + "...")
     }
 
-    /// A provider that repeats what it got would have it shown, and kept in a log.
+    /// A repeated secret is neither shown nor logged.
     @Test func whatWasSentIsNotShown() async throws {
         let secret = Secret(utf8: "fake-secret")
         for authentication in [ClientAuthentication.clientSecretBasic(secret), .clientSecretPost(secret)] {
             for sent in ["fake-old", "fake-secret"] {
                 let body = #"{"error":"invalid_grant","error_description":"got \#(sent)!"}"#
                 #expect(
-                    try await explanations(.json(body, status: 400), authentication)
+                    try await errorTexts(.json(body, status: 400), authentication)
                         == ["(the text repeats a secret)"])
             }
         }
     }
 
     @Test func aSuccessIsNotExplained() async throws {
-        #expect(try await explanations(.json(tokenAnswer)).isEmpty)
+        #expect(try await errorTexts(.json(tokenAnswer)).isEmpty)
     }
 
     /// The answer to the browser, and the answers to a device that still waits.
     @Test func aSignInIsExplainedAtItsEnd() async throws {
-        let texts = Texts()
+        let (texts, polls) = (Texts(), Texts())
         let server = try await ScriptedServer { asked in
-            asked.path == "/device"
+            if asked.path == "/token" { polls.add("poll") }
+            return asked.path == "/device"
                 ? .json(
                     #"{"device_code":"fake-device","user_code":"A","expires_in":600,"verification_uri":"https://a.example/"}"#
                 )
                 : .json(
-                    texts.all.count == 1
+                    polls.all.count == 3
                         ? #"{"error":"expired_token","error_description":"Too late."}"#
-                        : #"{"error":"authorization_pending"}"#, status: 400)
+                        : #"{"error":"\#(polls.all.count == 1 ? "authorization_pending" : "slow_down")"}"#,
+                    status: 400)
         }
         var client = try client(server)
-        client.explained = { texts.add($0) }
+        client.onErrorText = { texts.add($0) }
         let request = try client.authorizationRequest(redirectURI: "http://127.0.0.1:1/cb", scopes: [])
         let state = try #require(request.state.unprotectedText())
         let callback = "?state=\(state)&error=server_error&error_description=Come+back%21"

@@ -1,0 +1,80 @@
+#if OAuth
+internal import JWTKit
+internal import TokenVault
+internal import TokenVaultAuth
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#endif
+
+/// The parts of a request that authenticate its client.
+struct RequestAuthentication {
+    /// The form fields.
+    private(set) var fields: FormEncoding.Fields
+    /// The `Authorization` header; `nil` for none.
+    private(set) var header: String?
+
+    /// Creates the authentication of `client` for a request to `endpoint`. Throws `invalid`.
+    init(_ client: OAuthClient, for endpoint: WebAddress) async throws(OAuthError) {
+        let name = client.clientID
+        fields = [("client_id", name)]
+        switch client.authentication {
+        case .none: break
+        case .clientSecretBasic(let secret):
+            fields = []
+            // Name and secret are encoded before they are joined (RFC 6749 section 2.3.1), so that a colon in the
+            // name does not separate them.
+            let pair =
+                "\(FormEncoding.encode(name)):\(FormEncoding.encode(secret.unprotectedText() ?? ""))"
+            header = "Basic \(Data(pair.utf8).base64EncodedString())"
+        case .clientSecretPost(let secret):
+            fields.append(("client_secret", secret.unprotectedText() ?? ""))
+        case .privateKeyJWT(let key):
+            let claims = AssertionClaims(
+                of: name, for: name, to: Self.audience(client, endpoint), at: client.clock())
+            fields += [
+                ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                ("client_assertion", try await key.sign(claims)),
+            ]
+        case .appleSecret(let key, let teamID):
+            let claims = AssertionClaims(
+                of: teamID, for: name, to: client.provider.issuer, at: client.clock())
+            fields.append(("client_secret", try await key.sign(claims)))
+        }
+    }
+
+    /// Returns the audience of an assertion: the token endpoint (OpenID Connect Core section 9). An endpoint at
+    /// another origin gets its own address as audience. It could otherwise replay the assertion at the token
+    /// endpoint.
+    private static func audience(_ client: OAuthClient, _ endpoint: WebAddress) -> String {
+        guard let tokens = WebAddress.secure(client.provider.tokenEndpoint), tokens.origin == endpoint.origin
+        else { return endpoint.text }
+        return client.provider.tokenEndpoint
+    }
+}
+
+/// The claims of a client's assertion (RFC 7523 section 3).
+struct AssertionClaims: JWTPayload {
+    private let iss: String
+    private let sub: String
+    private let aud: String
+    private let iat: Int
+    private let exp: Int
+    private let jti: String
+
+    /// The lifetime of an assertion, in seconds. The client sends each assertion immediately.
+    private static let lifetime = 120
+
+    init(of issuer: String, for subject: String, to audience: String, at time: Date) {
+        iss = issuer
+        sub = subject
+        aud = audience
+        iat = Int(time.timeIntervalSince1970)
+        exp = iat + Self.lifetime
+        jti = RandomText.make().unprotectedText() ?? ""
+    }
+
+    /// Checks nothing: a client only signs these claims.
+    func verify(using algorithm: some JWTAlgorithm) {}
+}
+#endif
