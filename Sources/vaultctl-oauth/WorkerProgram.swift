@@ -83,7 +83,8 @@ enum WorkerProgram {
     /// reply.
     private static func answer(to request: WorkerRequest, of caller: ParentProcess) async -> WorkerReply {
         let limit = Duration.seconds(min(max(request.seconds.isNaN ? 0 : request.seconds, 0.01), 86_400))
-        let (pasted, lines) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(8))
+        let (pasted, lines) = AsyncStream.makeStream(
+            of: String.self, bufferingPolicy: .bufferingOldest(10_000))
         var job = WorkerJob(request, within: limit)
         job.pasted = pasted
         let work = Task { [job] in await job.reply() }

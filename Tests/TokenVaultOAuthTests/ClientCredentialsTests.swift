@@ -85,5 +85,58 @@ import TokenVaultAuth
         #expect(failure.kind == .refused("invalid_grant"))
         #expect(try await manager.currentTokens() != nil)
     }
+
+    /// The profile's parameters and scopes are in each request. A refresh token could end although the client's own
+    /// secret is good, and an ID token would be about no user.
+    @Test func aProfileAsksTheSameEachTime() async throws {
+        let server = try await ScriptedServer(
+            always: .json(
+                #"{"access_token":"fake","token_type":"Bearer","expires_in":60,"scope":"read","#
+                    + #""refresh_token":"fake-refresh","id_token":"e30.e30.e30"}"#))
+        var settings = SignInSettings(issuer: server.origin, clientID: "fake-client")
+        settings.endpoints = ProviderEndpoints(token: "\(server.origin)/token")
+        settings.flow = .clientCredentials
+        settings.clientSecret = "fake-secret"
+        settings.scopes = ["read", "write"]
+        settings.parameters = ["audience": "my api"]
+        settings.resources = ["urn:a"]
+        let provider = OAuthSessionProvider { _ in }
+        let signedIn = try await provider.authorize(settings, within: .seconds(3_600))
+        let tokens = signedIn.tokens
+        #expect(tokens.isOfClient && tokens.refreshToken == nil && tokens.idToken == nil)
+        #expect(signedIn.user == nil)
+        let renewed = try await provider.refresh(
+            RefreshRequest(
+                forwarding: "", scope: tokens.scope, idToken: nil, isRetryOfUnknownOutcome: false),
+            of: signedIn.profile, within: .seconds(3_600))
+        #expect(renewed.refreshToken == nil && renewed.idToken == nil)
+        #expect(server.asked.count == 2)
+        for asked in server.asked {
+            #expect(
+                asked.form == [
+                    "grant_type": "client_credentials", "scope": "read write", "audience": "my api",
+                    "resource": "urn:a",
+                ])
+        }
+    }
+
+    /// The provider may have issued a token, which the caller has to be able to say.
+    @Test func aLostAnswerIsNotForgotten() async throws {
+        let server = try await ScriptedServer(always: .dropped)
+        let client = try client(server, authentication: secret)
+        let failures = [
+            await failure { () async throws(OAuthError) in try await client.clientCredentials() },
+            await failure { () async throws(OAuthError) in
+                try await client.exchange(Secret(utf8: "fake"))
+            },
+        ]
+        for error in failures {
+            guard case .requestFailed(let failed) = error else {
+                Issue.record("another error")
+                return
+            }
+            #expect(failed.kind == .interrupted && failed.mayLeaveSession)
+        }
+    }
 }
 #endif

@@ -143,6 +143,47 @@ import TokenVaultCrypto
         #expect(claims.aud == "\(other.origin)/revoke")
     }
 
+    /// Some providers accept one audience, some another. Each attempt has an assertion of its own.
+    @Test(arguments: ["/revoke", "/token", ""]) func theProvidersAudienceIsFound(_ path: String) async throws
+    {
+        let sample = Self.samples[0]
+        let server = try await ScriptedServer { asked in
+            let origin = "http://\(asked.headers.first(name: "Host") ?? "")"
+            let parts = asked.form["client_assertion"]?.split(separator: ".").map(String.init) ?? []
+            let claims = parts.count == 3 ? Base64.urlDecode(parts[1]).map { Data($0) } : nil
+            let audience = claims.flatMap { try? JSONDecoder().decode(Claims.self, from: $0) }?.aud
+            return audience == origin + path
+                ? .json(tokenAnswer) : .json(#"{"error":"invalid_client"}"#, status: 401)
+        }
+        let client = try client(server, authentication: .privateKeyJWT(try key(sample)))
+        let revoke = try #require(client.revokeRequestProvider)
+        try await revoke(TokenInfo(accessToken: "fake"))
+        #expect(server.asked.count == ["/revoke": 1, "/token": 2, "": 3][path])
+        if path != "/revoke" { _ = try await refreshRequest(client).get() }
+    }
+
+    @Test func aRefusedClientIsRefused() async throws {
+        let server = try await ScriptedServer(always: .json(#"{"error":"invalid_client"}"#, status: 401))
+        let keyed = try client(server, authentication: .privateKeyJWT(try key(Self.samples[0])))
+        #expect(await refreshRequest(keyed).failure?.kind == .refused("invalid_client"))
+        #expect(server.asked.count == 2)
+        let other = try client(server, authentication: .clientSecretPost(Secret(utf8: "fake-secret")))
+        #expect(await refreshRequest(other).failure?.kind == .refused("invalid_client"))
+        #expect(server.asked.count == 3)
+    }
+
+    /// Programs write parameters and certificates into the same file.
+    @Test func theKeyIsFoundAmongOtherBlocks() throws {
+        let key = Self.samples[0].pem + "\n"
+        let others = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+        for text in [
+            others + key, "Bag Attributes\n    localKeyID: 01\n" + key + others,
+            "\r\n" + key.replacing("\n", with: "\r\n"),
+        ] {
+            _ = try ClientKey(pem: Secret(utf8: text))
+        }
+    }
+
     @Test func eachRequestHasANewAppleSecret() async throws {
         let sample = Self.samples[0]
         let server = try await ScriptedServer(always: .json(tokenAnswer))

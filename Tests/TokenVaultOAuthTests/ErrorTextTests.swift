@@ -61,6 +61,18 @@ import TokenVaultAuth
         }
     }
 
+    /// A secret in another form, or a part of it.
+    @Test(arguments: [
+        "fake%20secret%25", "fake+secret%25", "fake secre", "ake secret%\u{301}", "%66ake%20secret",
+        "Basic ZmFrZS1jbGllbnQ6ZmFrZStzZWNyZXQlMjU=",
+    ])
+    func noFormOfASecretIsShown(_ sent: String) async throws {
+        let body = #"{"error":"invalid_client","error_description":"got \#(sent)!"}"#
+        let authentication = ClientAuthentication.clientSecretBasic(Secret(utf8: "fake secret%"))
+        #expect(
+            try await errorTexts(.json(body, status: 400), authentication) == ["(the text repeats a secret)"])
+    }
+
     @Test func aSuccessIsNotExplained() async throws {
         #expect(try await errorTexts(.json(tokenAnswer)).isEmpty)
     }

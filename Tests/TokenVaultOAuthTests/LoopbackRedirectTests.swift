@@ -101,8 +101,14 @@ import TokenVaultAuth
         ] {
             #expect(!redirect.take(callback: text), "\(text)")
         }
-        #expect(redirect.take(callback: "\(redirect.redirectURI)?state=\(state)&code=fake-code"))
+        #expect(redirect.take(callback: "'\(redirect.redirectURI)?state=\(state)&code=fake-code' \r"))
         #expect(try await answer.code() == "fake-code")
+        // Facebook adds this.
+        let other = try await listen()
+        async let second = other.answer(within: .seconds(3_600))
+        #expect(
+            other.take(callback: "\(other.redirectURI)?code=fake-2&state=\(try self.state(other))#_=_"))
+        #expect(try await second.code() == "fake-2")
     }
 
     @Test func aPastedRefusalEndsTheWait() async throws {

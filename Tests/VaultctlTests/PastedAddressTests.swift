@@ -44,10 +44,30 @@ import Testing
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=wrong&state=fake\r")
         try terminal.expect("not the answer to this sign-in")
         try terminal.type("\r")
+        // As often as the user likes.
+        for number in 0..<12 {
+            try terminal.type("wrong \(number)\r")
+            try terminal.expect("not the answer to this sign-in")
+        }
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=right&state=fake\r")
         try terminal.expect("Signed in.")
         #expect(try terminal.end() == 0)
         #expect(try sandbox.run("token", "work").text == "fake-1")
+    }
+
+    /// The terminal gives a program 4,095 bytes of a line: a code would be cut, and used up.
+    @Test func aCutAddressIsNotSent() throws {
+        let sandbox = try Self.home()
+        let terminal = try Self.login(sandbox)
+        try terminal.expect("paste the address of the page")
+        let padding = String(repeating: "x", count: 1_000)
+        try terminal.type("http://127.0.0.1:1/?code=right")
+        for _ in 0..<5 { try terminal.type(padding) }
+        try terminal.type("\r")
+        try terminal.expect("the terminal cut the pasted line")
+        try terminal.type("http://127.0.0.1:1/?code=right&state=fake\r")
+        try terminal.expect("Signed in.")
+        #expect(try terminal.end() == 0)
     }
 
     /// A signal ends the sign-in and its worker.

@@ -9,11 +9,15 @@ package final class TerminalLines: Sendable {
     private let event: WakeEvent
     private let isOver = Monitor(false)
 
-    /// The longest line, in bytes. A longer one is left out.
-    private static let maximumLength = 16_000
+    private let cut: @Sendable () -> Void
 
-    /// Creates a reader of the terminal; `nil` when standard input is no terminal, or without a free descriptor.
-    package init?() {
+    /// The longest line, in bytes. The terminal cuts a longer one (`termios(3)`, canonical mode).
+    private static let maximumLength = 4_094
+
+    /// Creates a reader of the terminal; `nil` when standard input is no terminal, or without a free descriptor. Calls
+    /// `cut` on another thread for a line that the terminal cut, which is left out.
+    package init?(cut: @escaping @Sendable () -> Void) {
+        self.cut = cut
         guard StandardStream.input.isTerminal, let event = try? WakeEvent() else { return nil }
         self.event = event
     }
@@ -23,7 +27,7 @@ package final class TerminalLines: Sendable {
     /// Calls `take` on another thread with each line, without its end, until ``stop()`` or the end of the input. Empty
     /// lines are left out.
     package func read(_ take: @escaping @Sendable ([UInt8]) -> Void) {
-        WorkerThread(name: "terminal").run { [event, isOver] in
+        WorkerThread(name: "terminal").run { [event, isOver, cut] in
             var line: [UInt8] = []
             while !isOver.withLock({ $0 }) {
                 guard Self.isInForeground else {
@@ -41,7 +45,7 @@ package final class TerminalLines: Sendable {
                 if byte != UInt8(ascii: "\n") {
                     line.append(byte)
                 } else {
-                    if (1...Self.maximumLength).contains(line.count) { take(line) }
+                    if line.count > Self.maximumLength { cut() } else if !line.isEmpty { take(line) }
                     line = []
                 }
                 if line.count > Self.maximumLength + 1 { line.removeLast() }

@@ -35,6 +35,14 @@ package struct SignOutTransaction<Provider: SessionProvider>: Sendable {
         case ended(Revocation<Provider.Failure>, newer: ProfileStore.NewerTokens)
         /// The session is deleted, and what was stored does not say which provider gave it.
         case endedWithoutProvider
+
+        /// Whether the session is deleted.
+        package var isEnded: Bool {
+            switch self {
+            case .ended, .endedWithoutProvider: true
+            case .notSignedIn, .notEnded, .cancelled: false
+            }
+        }
     }
 
     /// Signs out.

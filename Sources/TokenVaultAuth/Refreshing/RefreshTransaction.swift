@@ -72,7 +72,8 @@ struct RefreshTransaction: Sendable {
             let (start, pending) = (now, begun.record)
             let answer = await ask(
                 RefreshRequest(
-                    account: store.account, refreshToken: record.tokens.refreshToken ?? "",
+                    account: store.account,
+                    refreshToken: record.tokens.isOfClient ? "" : record.tokens.refreshToken ?? "",
                     scope: record.tokens.scope,
                     idToken: record.tokens.idToken, source: record.source,
                     subject: record.source.flatMap { _ in record.user?.identifier },

@@ -39,9 +39,13 @@ enum AuthorizationAnswer: Sendable {
         }
     }
 
-    /// Returns the query of `callback`, an address or a query alone.
+    /// Returns the query of `callback`, an address or a query alone, without a fragment and without quotes and blanks
+    /// around it.
     static func fields(of callback: String) -> String {
-        callback.split(separator: "?", maxSplits: 1).last.map(String.init) ?? ""
+        let blanks: Set<Character> = [" ", "\t", "\r", "\n", "\"", "'", "<", ">"]
+        let address = callback.prefix { $0 != "#" }.drop { blanks.contains($0) }
+        let query = address.split(separator: "?", maxSplits: 1).last ?? ""
+        return String(query.reversed().drop { blanks.contains($0) }.reversed())
     }
 
     func code() throws(OAuthError) -> String {

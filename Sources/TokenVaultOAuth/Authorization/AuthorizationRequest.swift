@@ -99,19 +99,13 @@ extension OAuthClient {
     ) async throws(OAuthError) -> SignInResult {
         if case .refused(_, let errorText?) = answer { onErrorText?(errorText) }
         let begun = clock()
-        switch await askToTheEnd([
+        let response = try await grant([
             ("grant_type", "authorization_code"), ("code", try answer.code()),
             ("redirect_uri", request.redirectURI),
             ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
-        ]) {
-        case .success(let response):
-            return try await result(
-                response, begun: begun, nonce: request.nonce?.unprotectedText(),
-                scopes: request.scopes)
-        case .failure(.failed(let failure)) where failure.leavesOutcomeUnknown:
-            throw .requestFailed(failure.ofGrant)
-        case .failure(let failure): throw failure.signInError
-        }
+        ])
+        return try await result(
+            response, begun: begun, nonce: request.nonce?.unprotectedText(), scopes: request.scopes)
     }
 }
 #endif

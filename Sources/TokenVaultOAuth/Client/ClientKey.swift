@@ -11,13 +11,27 @@ public struct ClientKey: Sendable, Equatable {
     /// The name of the key at the provider (`kid`); `nil` when the provider needs none.
     public let identifier: String?
 
-    /// Reads a key in PEM: PKCS #8, PKCS #1 or SEC 1. RSA keys of at least 2,048 bits sign with RS256. Keys on P-256,
+    /// Reads the first private key in PEM: PKCS #8, PKCS #1 or SEC 1. RSA keys of at least 2,048 bits sign with RS256. Keys on P-256,
     /// P-384 and P-521 sign with ES256, ES384 and ES512. Throws `invalid` for anything else.
     public init(pem: Secret, identifier: String? = nil) throws(OAuthError) {
-        guard let kind = pem.unprotectedText().flatMap(Kind.init) else { throw .invalid("the client's key") }
+        guard let kind = pem.unprotectedText().flatMap(Self.privateKey).flatMap(Kind.init) else {
+            throw .invalid("the client's key")
+        }
         self.kind = kind
         self.pem = pem
         self.identifier = identifier
+    }
+
+    /// Returns the block of a private key. Programs also write parameters or certificates into the same file.
+    private static func privateKey(in text: String) -> String? {
+        let lines = text.split(whereSeparator: \.isNewline)
+        let isEdge = { (line: Substring, word: String) in
+            line.hasPrefix("-----\(word) ") && line.hasSuffix("PRIVATE KEY-----")
+        }
+        guard let first = lines.firstIndex(where: { isEdge($0, "BEGIN") }),
+            let last = lines[first...].firstIndex(where: { isEdge($0, "END") })
+        else { return nil }
+        return lines[first...last].joined(separator: "\n") + "\n"
     }
 
     /// Whether the key signs with ES256.

@@ -25,8 +25,8 @@ extension OAuthClient {
         _ token: Secret, type: ExchangedTokenType = .accessToken, audience: String? = nil,
         resources: [String] = [], scopes: [String] = []
     ) async throws(OAuthError) -> SignInResult {
-        let grant = "urn:ietf:params:oauth:grant-type:token-exchange"
-        guard provider.grantTypesSupported?.contains(grant) ?? true else {
+        let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
+        guard provider.grantTypesSupported?.contains(grantType) ?? true else {
             throw .unsupported("token exchange")
         }
         guard let text = token.unprotectedText(), !text.isEmpty else { throw .invalid("the token") }
@@ -34,18 +34,15 @@ extension OAuthClient {
         extra.resources = resources
         try extra.check()
         var form: FormEncoding.Fields = [
-            ("grant_type", grant), ("subject_token", text), ("subject_token_type", type.rawValue),
+            ("grant_type", grantType), ("subject_token", text), ("subject_token_type", type.rawValue),
             ("requested_token_type", ExchangedTokenType.accessToken.rawValue),
         ]
         if let audience { form.append(("audience", audience)) }
         form += extra.ofToken
         form += try Scopes.fields(scopes)
         let begun = clock()
-        switch await ask(form) {
-        case .success(let response):
-            return response.result(response.tokens(begun: begun, scopes: scopes))
-        case .failure(let failure): throw failure.signInError
-        }
+        let response = try await grant(form)
+        return response.result(response.tokens(begun: begun, scopes: scopes))
     }
 }
 #endif

@@ -47,7 +47,7 @@ extension OAuthClient {
         let begun = ContinuousClock.now
         let response: TokenResponse
         switch await ask(form, isRefresh: true) {
-        case .success(let success): response = success
+        case .success(let success): response = request.refreshToken.isEmpty ? success.ofClient : success
         case .failure(.failed(let failure)), .failure(.useless(_, let failure)):
             throw request.refreshToken.isEmpty ? failure.withoutRefreshToken : failure
         }

@@ -86,17 +86,24 @@ public struct OAuthClient: Sendable {
     func post(
         _ form: FormEncoding.Fields, to endpoint: WebAddress
     ) async -> Result<OAuthTransport.Answer, RefreshFailure> {
-        let proof: RequestAuthentication
-        do throws(OAuthError) {
-            proof = try await RequestAuthentication(self, for: endpoint)
-        } catch {
-            return .failure(RefreshFailure(.refused("cannot_ask")))
+        var audiences = RequestAuthentication.audiences(self, endpoint)[...]
+        while true {
+            let proof: RequestAuthentication
+            do throws(OAuthError) {
+                proof = try await RequestAuthentication(self, audience: audiences.popFirst() ?? endpoint.text)
+            } catch {
+                return .failure(RefreshFailure(.refused("cannot_ask")))
+            }
+            let names = proof.fields.map(\.name)
+            let sent = form.filter { !names.contains($0.name) } + proof.fields
+            let outcome = await transport.post(sent, to: endpoint, authorization: proof.header)
+            guard case .success(let answer) = outcome else { return outcome }
+            let failure = TokenEndpointFailure.failure(of: answer)
+            // The provider did not look at the rest of the request.
+            if failure.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
+            reportErrorText(of: answer, to: sent, proof.header)
+            return outcome
         }
-        let names = proof.fields.map(\.name)
-        let form = form.filter { !names.contains($0.name) } + proof.fields
-        let outcome = await transport.post(form, to: endpoint, authorization: proof.header)
-        if case .success(let answer) = outcome { reportErrorText(of: answer, to: form) }
-        return outcome
     }
 
     /// Sends `form` with the client's authentication, and returns the token endpoint's response. Revokes the
@@ -144,6 +151,17 @@ public struct OAuthClient: Sendable {
         }
     }
 
+    /// Returns the response to `form`, a request that begins a session. After a cancellation waits a moment longer.
+    /// If the answer was lost, throws `requestFailed`, which says that the provider may have a session.
+    func grant(_ form: FormEncoding.Fields) async throws(OAuthError) -> TokenResponse {
+        switch await askToTheEnd(form) {
+        case .success(let response): return response
+        case .failure(.failed(let failure)) where failure.leavesOutcomeUnknown:
+            throw .requestFailed(failure.ofGrant)
+        case .failure(let failure): throw failure.signInError
+        }
+    }
+
     /// The reason that the token endpoint gave no tokens.
     enum AskFailure: Error {
         case failed(RefreshFailure)
@@ -187,15 +205,16 @@ extension OAuthClient {
         }
         let begun = clock()
         let form = [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
-        switch await ask(form) {
-        case .success(let response):
-            // No user signed in, so an ID token would say nothing.
-            var tokens = response.tokens(begun: begun, scopes: scopes)
-            tokens.isOfClient = true
-            return response.result(tokens)
-        case .failure(let failure): throw failure.signInError
-        }
+        let response = try await grant(form).ofClient
+        var tokens = response.tokens(begun: begun, scopes: scopes)
+        tokens.isOfClient = true
+        return response.result(tokens)
     }
+}
+
+extension [String] {
+    /// The scopes separated by spaces; `nil` for none.
+    var text: String? { isEmpty ? nil : joined(separator: " ") }
 }
 
 /// The scopes of a request (RFC 6749 section 3.3).
@@ -206,7 +225,7 @@ enum Scopes {
                 scope.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c })
             else { throw .invalid("a scope") }
         }
-        return scopes.isEmpty ? [] : [("scope", scopes.joined(separator: " "))]
+        return scopes.text.map { [("scope", $0)] } ?? []
     }
 }
 #endif

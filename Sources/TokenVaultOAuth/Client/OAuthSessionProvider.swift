@@ -53,6 +53,9 @@ package struct OAuthSessionProvider: SessionProvider {
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenRefreshResponse {
         let client = try client(of: profile, within: limit)
+        var request = request
+        // The client asks for the scopes that were chosen, not for those that it got last.
+        if profile.settings.flow == .clientCredentials { request.scope = profile.settings.scopes.text }
         do { return try await client.refreshRequestProvider(request) } catch {
             throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
         }
@@ -146,7 +149,12 @@ package struct OAuthSessionProvider: SessionProvider {
     ) throws(OAuthError) -> OAuthClient {
         let settings = profile.settings
         var parameters = RequestParameters()
-        parameters.authorization = settings.parameters
+        // A request of the client for itself is a token request.
+        if settings.flow == .clientCredentials {
+            parameters.token = settings.parameters
+        } else {
+            parameters.authorization = settings.parameters
+        }
         parameters.resources = settings.resources
         var idTokens = IDTokenValidator.Configuration()
         idTokens.trustedAudiences = Set(settings.trustedAudiences)

@@ -26,8 +26,7 @@ struct ProviderErrorText {
         let parts = [code, description].compactMap(\.self).filter { !$0.isEmpty }
         guard !parts.isEmpty else { return nil }
         let whole = parts.joined(separator: ": ")
-        // The text may repeat a sent value.
-        guard !secrets.contains(where: { $0.utf8.count >= 4 && whole.contains($0) }) else {
+        guard !Self.repeats(secrets, whole) else {
             text = "(the text repeats a secret)"
             return
         }
@@ -35,6 +34,22 @@ struct ProviderErrorText {
             (0x20...0x7e).contains(scalar.value) ? Character(scalar) : "?"
         }
         text = String(shown) + (whole.unicodeScalars.count > Self.longest ? "..." : "")
+    }
+
+    /// Whether `text` or its decoded form has a part of a secret in it, also one that is encoded for a form. Eight bytes
+    /// in a row are a part; a shorter secret counts whole.
+    private static func repeats(_ secrets: [String], _ text: String) -> Bool {
+        let texts = [text, FormEncoding.percentDecoded(text) ?? text].map { Array($0.utf8) }
+        return secrets.flatMap { [$0, FormEncoding.encode($0)] }.contains { secret in
+            let secret = Array(secret.utf8)
+            let length = min(secret.count, 8)
+            guard length >= 4 else { return false }
+            let parts = Set((0...secret.count - length).map { secret[$0..<$0 + length] })
+            return texts.contains { text in
+                guard text.count >= length else { return false }
+                return (0...text.count - length).contains { parts.contains(text[$0..<$0 + length]) }
+            }
+        }
     }
 
     /// The members that name an error, at the top or in an object `error`.
@@ -61,13 +76,16 @@ struct ProviderErrorText {
 
 extension OAuthClient {
     /// Reports the error text of a failed request with `form`. Skips `authorization_pending` and `slow_down`.
-    func reportErrorText(of answer: OAuthTransport.Answer, to form: FormEncoding.Fields) {
+    func reportErrorText(
+        of answer: OAuthTransport.Answer, to form: FormEncoding.Fields, _ header: String?
+    ) {
         guard let onErrorText, let failure = TokenEndpointFailure.refusal(in: answer),
             ![.refused("authorization_pending"), .refused("slow_down")].contains(failure.kind)
         else { return }
         var secrets = form.filter { !Self.nonSecretFields.contains($0.name) }.map(\.value)
-        if case .clientSecretBasic(let secret) = authentication, let text = secret.unprotectedText() {
-            secrets.append(text)
+        if case .clientSecretBasic(let secret) = authentication {
+            secrets += [secret.unprotectedText(), header?.split(separator: " ").last.map(String.init)]
+                .compactMap(\.self)
         }
         if let errorText = ProviderErrorText(answer.body, hiding: secrets) {
             onErrorText(errorText.text)

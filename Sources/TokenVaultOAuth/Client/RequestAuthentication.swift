@@ -14,8 +14,8 @@ struct RequestAuthentication {
     /// The `Authorization` header; `nil` for none.
     private(set) var header: String?
 
-    /// Creates the authentication of `client` for a request to `endpoint`. Throws `invalid`.
-    init(_ client: OAuthClient, for endpoint: WebAddress) async throws(OAuthError) {
+    /// Creates the authentication of `client`. An assertion is for `audience`. Throws `invalid`.
+    init(_ client: OAuthClient, audience: String) async throws(OAuthError) {
         let name = client.clientID
         fields = [("client_id", name)]
         switch client.authentication {
@@ -31,7 +31,7 @@ struct RequestAuthentication {
             fields.append(("client_secret", secret.unprotectedText() ?? ""))
         case .privateKeyJWT(let key):
             let claims = AssertionClaims(
-                of: name, for: name, to: Self.audience(client, endpoint), at: client.clock())
+                of: name, for: name, to: audience, at: client.clock())
             fields += [
                 ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
                 ("client_assertion", try await key.sign(claims)),
@@ -43,13 +43,17 @@ struct RequestAuthentication {
         }
     }
 
-    /// Returns the audience of an assertion: the token endpoint (OpenID Connect Core section 9). An endpoint at
-    /// another origin gets its own address as audience. It could otherwise replay the assertion at the token
-    /// endpoint.
-    private static func audience(_ client: OAuthClient, _ endpoint: WebAddress) -> String {
-        guard let tokens = WebAddress.secure(client.provider.tokenEndpoint), tokens.origin == endpoint.origin
-        else { return endpoint.text }
-        return client.provider.tokenEndpoint
+    /// Returns the audiences of an assertion for `endpoint`, in the order of the attempts. Providers disagree: some
+    /// accept only the endpoint that is called, others only the token endpoint (OpenID Connect Core section 9) or the
+    /// issuer.
+    ///
+    /// An endpoint at another origin gets its own address alone. It could otherwise replay the assertion.
+    static func audiences(_ client: OAuthClient, _ endpoint: WebAddress) -> [String] {
+        guard case .privateKeyJWT = client.authentication else { return [endpoint.text] }
+        let others = [client.provider.tokenEndpoint, client.provider.issuer].filter {
+            $0 != endpoint.text && WebAddress($0)?.origin == endpoint.origin
+        }
+        return [endpoint.text] + others
     }
 }
 

@@ -13,9 +13,9 @@ struct TokenResponse: Sendable {
     /// `nil` when the server did not say. Bearer is then assumed: the document has to name the type (RFC 6749
     /// section 5.1), but some providers leave it out.
     let tokenType: String?
-    let refreshToken: String?
+    private(set) var refreshToken: String?
     /// The ID token, not checked here.
-    let idToken: String?
+    private(set) var idToken: String?
     let scope: String?
     /// In seconds, above zero.
     let expiresIn: Double?
@@ -60,6 +60,15 @@ struct TokenResponse: Sendable {
             refreshTokenExpiry: refreshTokenExpiresIn.map { begun.addingTimeInterval($0) })
         tokens.hasUnusableLifetime = hasUnusableLifetime
         return tokens
+    }
+
+    /// The response to a request of the client for itself. It has no refresh token (RFC 6749 section 4.4.3), which
+    /// could end although the client's own credentials are good. No user signed in, so it has no ID token.
+    var ofClient: TokenResponse {
+        var response = self
+        response.refreshToken = nil
+        response.idToken = nil
+        return response
     }
 
     /// Returns the result of a sign-in that brought `tokens`, with the claims of the ID token.

@@ -89,12 +89,14 @@ struct Login: VaultCommand {
             case .clientCredentials: .seconds(30)
             }
         let limit = min(wait + .seconds(1), console.deadline?.remaining ?? wait + .seconds(1))
-        let lines = settings.flow == .browser && !location.noInput ? TerminalLines() : nil
+        let queue = ForegroundQueue<SignInConversation>()
+        let lines =
+            settings.flow == .browser && !location.noInput
+            ? TerminalLines { queue.post { $0.noteCutLine() } } : nil
         let conversation = SignInConversation(
             console: console, profile: isNameEnough ? name : nil, opensBrowser: !noBrowser,
             limit: WorkerRequest.seconds(within: limit),
             knownOrigins: [settings.issuer] + settings.allowedOrigins, takesPaste: lines != nil)
-        let queue = ForegroundQueue<SignInConversation>()
         let signals = SignalGuard { queue.cancel() }
         let worker = WorkerProvider(
             program: .success(program), signals: signals, wantsErrorTexts: output.verbose, lines: lines
@@ -164,12 +166,15 @@ struct Login: VaultCommand {
         // Nothing of another client or provider is kept, in particular not its secret.
         var settings = SignInSettings(issuer: issuer, clientID: clientID)
         let known = known.flatMap { $0.source == settings.source ? $0 : nil }
-        let preset = provider.preset
         // Options that name both issuer and client also determine the sign-in method.
         let keepsFlow = !provider.isWhole && !noBrowser && !choice.hasRedirect
         let usual = keepsFlow ? known?.flow ?? .browser : .browser
         settings.flow = device ? .device : clientCredentials ? .clientCredentials : usual
-        settings.scopes = choice.scopes.isEmpty ? preset?.scopes ?? known?.scopes ?? [] : choice.scopes
+        let isOfClient = settings.flow == .clientCredentials
+        // Scopes and parameters of a preset are for users, as are the scopes of a profile with another flow.
+        let preset = isOfClient ? nil : provider.preset
+        let knownScopes = isOfClient == (known?.flow == .clientCredentials) ? known?.scopes : nil
+        settings.scopes = choice.scopes.isEmpty ? preset?.scopes ?? knownScopes ?? [] : choice.scopes
         settings.redirect = choice.redirect ?? known?.redirect ?? preset?.redirect
         settings.redirectPort =
             choice.port ?? (choice.redirect == nil ? known?.redirectPort : nil) ?? 0

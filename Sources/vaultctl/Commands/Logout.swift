@@ -50,8 +50,11 @@ struct Logout: VaultCommand {
         signOut.forgetsProfile = forgetProfile
         signOut.deadline = console.deadline
         signOut.entered = { signals.note($0) }
+        var isEnded = false
+        defer { if let page, isEnded { show(page, console) } }
         try signals.during { () throws(CommandFailure) in
             let outcome = queue.run(console) { [signOut] in await signOut.run() }
+            isEnded = outcome.isEnded
             do throws(CommandFailure) { try report(outcome, name, console) } catch {
                 guard signals.signal != nil else { throw error }
                 // A signal takes effect before a failure is printed, so a note replaces the failure.
@@ -59,7 +62,6 @@ struct Logout: VaultCommand {
                 throw .interrupted
             }
         }
-        if let page { show(page, console) }
         return .done
     }
 

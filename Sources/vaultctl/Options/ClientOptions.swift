@@ -100,13 +100,19 @@ struct ClientChoice {
         if method == ClientAuthenticationMethod.none {
             return
         }
-        var identity =
-            credentials.secret == nil ? known?.clientIdentity ?? ClientIdentity() : ClientIdentity()
+        var identity = known?.clientIdentity ?? ClientIdentity()
         settings.clientSecret = known?.clientSecret
-        if let secret = credentials.secret { settings.clientSecret = secret.unprotectedText() }
+        if let secret = credentials.secret {
+            settings.clientSecret = secret.unprotectedText()
+            // The method of another secret stays.
+            if identity.key != nil { identity = ClientIdentity() }
+        }
         if let key = credentials.key {
             settings.clientSecret = nil
-            identity = ClientIdentity()
+            if identity.key == nil { identity = ClientIdentity() }
+            guard identity.keyID == nil || keyID != nil else {
+                throw .usage("the new key needs its own name at the provider", "give --client-key-id")
+            }
             identity.key = key.unprotectedText()
         }
         identity.keyID = keyID ?? identity.keyID
@@ -142,6 +148,10 @@ struct ClientChoice {
             key = Secret(bytes)
         } catch {
             throw CommandFailure(error, "the client's key file", "check its path and mode")
+        }
+        guard key.unprotectedText()?.contains("ENCRYPTED") != true else {
+            throw .usage(
+                "the client's key file is encrypted", "decrypt it: openssl pkey -in FILE -out key.pem")
         }
         guard let text = key.unprotectedText(), text.contains("PRIVATE KEY-----") else {
             throw .usage(

@@ -47,7 +47,7 @@ struct OAuthProgram: Sendable {
     // The largest number of replies to one request. A sign-in shows one prompt before its result, so more
     // replies are an error.
     private static let mostReplies = 8
-    // The largest number of informational replies: error texts, and one for each wrong paste.
+    // The largest number of error texts.
     private static let maximumNotes = 1_000
 
     /// Sends `request` to a new worker and returns the final reply. `show` receives each earlier reply, and
@@ -88,7 +88,8 @@ struct OAuthProgram: Sendable {
             case .revoked: return .revoked
             case let shown:
                 switch shown {
-                case .errorText, .wrongAnswer: notes += 1
+                case .errorText: notes += 1
+                case .wrongAnswer: break
                 default: prompts += 1
                 }
                 if let failure = show(shown) { throw .other(failure) }

@@ -52,6 +52,11 @@ final class SignInConversation {
         }
     }
 
+    /// Prints that a pasted line was too long for the terminal.
+    func noteCutLine() {
+        console.note("the terminal cut the pasted line at 4,095 bytes: the address is too long to paste")
+    }
+
     /// Tells why what the provider gave cannot be stored yet.
     func tellOfWaiting(_ error: TokenError, _ name: String) {
         let told = CommandFailure(error, nil, name).told(passingOver: console.variablePassedOver)

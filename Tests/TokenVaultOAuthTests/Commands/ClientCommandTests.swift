@@ -46,6 +46,24 @@ import TokenVaultAuth
         #expect(try !settings(home).contains("not-a-real-secret"))
     }
 
+    /// Another key or secret keeps how the client authenticates, but not the name of the key before.
+    @Test func aNewKeyKeepsTheTeam() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let key = try file("key.pem", P256.Signing.PrivateKey().pemRepresentation, in: home)
+        let first = try home.signIn(
+            at: Self.issuer, "--client-key-file", key, "--client-key-id", "key-1", "--client-team", "TEAM"
+        ).end()
+        #expect(first.status == 0, "\(first.error)")
+        let unnamed = try home.run("login", "work", "--no-browser", "--client-key-file", key)
+        #expect(unnamed.status == 64 && unnamed.error.contains("--client-key-id"), "\(unnamed.error)")
+        let named = try home.run(
+            "login", "work", "--no-browser", "--client-key-file", key, "--client-key-id", "key-2")
+        #expect(named.status == 0, "\(named.error)")
+        let asked = try settings(home)
+        #expect(asked.contains(#""teamID":"TEAM""#) && asked.contains(#""keyID":"key-2""#))
+    }
+
     @Test func aMethodIsKept() throws {
         let home = try SignInHome(nil)
         try SaidWorker().place(in: home)
@@ -56,6 +74,8 @@ import TokenVaultAuth
         ).end()
         #expect(first.status == 0, "\(first.error)")
         #expect(try home.run("login", "work", "--no-browser").status == 0)
+        #expect(
+            try home.run("login", "work", "--no-browser", "--client-secret-file", secret).status == 0)
         for asked in home.asked("browser") { #expect(asked.contains(#""method":"\#(method)""#)) }
         #expect(try home.run("login", "work", "--no-browser", "--client-id", "other").status == 0)
         #expect(try !settings(home).contains(method) && !settings(home).contains("not-a-real-secret"))
@@ -74,6 +94,7 @@ import TokenVaultAuth
         (["--client-key-id", "a", "--client-authentication", "none"], "none excludes"),
         (["--client-key-file", "NONE"], "client's key file"),
         (["--client-key-file", "NOKEY"], "no private key in PEM"),
+        (["--client-key-file", "ENCRYPTED"], "is encrypted"),
         (["--client-credentials", "--device"], "--client-credentials excludes"),
         (["--client-credentials", "--redirect-port", "1"], "--client-credentials excludes"),
     ])
@@ -81,10 +102,10 @@ import TokenVaultAuth
         let home = try SignInHome(nil)
         try SaidWorker().place(in: home)
         let key = try file("key.pem", P256.Signing.PrivateKey().pemRepresentation, in: home)
+        let encrypted = try file("encrypted.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n", in: home)
         let noKey = try file("no-key.pem", "-----BEGIN PUBLIC KEY-----\n", in: home)
-        let words = arguments.map {
-            $0 == "KEY" ? key : $0 == "NOKEY" ? noKey : $0 == "NONE" ? "\(home.path)/none" : $0
-        }
+        let files = ["KEY": key, "NOKEY": noKey, "NONE": "\(home.path)/none", "ENCRYPTED": encrypted]
+        let words = arguments.map { files[$0] ?? $0 }
         let outcome = try home.start(
             ["login", "work", "--issuer", Self.issuer, "--client-id", "fake"] + words
         ).end()
@@ -191,6 +212,17 @@ import TokenVaultAuth
             }
         }
         #expect(try home.run("token", "work").status == 3)
+        // The page is shown even if the provider could not be told.
+        try SaidWorker(
+            signIn: SaidWorker.signedIn(
+                "fake-1",
+                metadata:
+                    #"{\"end_session_endpoint\":\"https://id.example.com/end\",\"revocation_endpoint\":\"https://id.example.com/r\"}"#
+            ), revoke: #"echo '{"failed":{"_0":{"kind":"notSent"}}}'"#
+        ).place(in: home)
+        #expect(try home.signIn(at: Self.issuer).end().status == 0)
+        let untold = try home.run("logout", "work", "--browser")
+        #expect(untold.status == 8 && untold.error.contains("https://id.example.com/end?client_id=fake"))
     }
 }
 #endif
