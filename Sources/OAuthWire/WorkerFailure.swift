@@ -11,6 +11,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
         case invalidGrant, refused, throttled, notSent, serverError, unusable, interrupted, noAnswer
         /// An input cannot be used; ``WorkerFailure/detail`` says which.
         case invalid
+        /// The client's private key cannot be used.
+        case invalidKey
         /// The provider's metadata cannot be used.
         case invalidMetadata
         /// The provider's own name differs from the issuer, has an additional slash at its end, or lacks one.
@@ -99,7 +101,8 @@ package struct WorkerFailure: Codable, Error, Sendable, Equatable {
             case .notSent: .notSent
             case .serverError: .serverError(status ?? 500)
             case .unusable: .unusable(status ?? 200)
-            case .notBuilt, .misunderstood, .invalid, .invalidMetadata, .otherIssuer, .issuerWithSlash,
+            case .notBuilt, .misunderstood, .invalid, .invalidKey, .invalidMetadata, .otherIssuer,
+                .issuerWithSlash,
                 .issuerWithoutSlash, .issuerOfAllTenants, .redirected, .foreignEndpoint, .unsupported:
                 .refused("cannot_ask")
             case .noAnswer, .timedOut, .cancelled: .timedOut

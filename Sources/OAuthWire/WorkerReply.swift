@@ -20,6 +20,8 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     case signedIn(SignedIn)
     /// The successful end of a refresh.
     case refreshed(Refreshed)
+    /// The successful end of an exchange: the other service's token.
+    case exchanged(TokenInfo)
     /// The successful end of a revocation.
     case revoked
     /// The end of a failed request.

@@ -12,15 +12,18 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         case refresh(Refresh, Profile)
         /// Revokes the tokens at the profile's provider.
         case revoke(TokenInfo, Profile)
+        /// Exchanges an access token of a session of the profile.
+        case exchange(TokenExchange, Profile)
 
         /// The kind of an operation.
-        package enum Kind: Sendable { case signIn, refresh, revoke }
+        package enum Kind: Sendable { case signIn, refresh, revoke, exchange }
 
         package var kind: Kind {
             switch self {
             case .signIn: .signIn
             case .refresh: .refresh
             case .revoke: .revoke
+            case .exchange: .exchange
             }
         }
     }

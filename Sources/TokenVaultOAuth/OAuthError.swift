@@ -7,6 +7,8 @@ public import TokenVaultAuth
 public indirect enum OAuthError: Error, Sendable, Equatable {
     /// An address, a name or a setting cannot be used; the text says which.
     case invalid(String)
+    /// The client's private key cannot be used: it is no RSA key of 2,048 bits or more, and not on an accepted curve.
+    case invalidKey
     /// The provider's metadata cannot be used (RFC 8414 section 3.3); the text names the part.
     case invalidMetadata(String)
     /// The provider at the issuer's address has another name (RFC 8414 section 3.3).
@@ -49,6 +51,8 @@ extension OAuthError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .invalid(let what): "\(what) cannot be used: look at what was given"
+        case .invalidKey:
+            "the client's key cannot be used: use RSA with 2,048 bits or more, or P-256, P-384 or P-521"
         case .invalidMetadata(let what):
             "\(what) in the provider's metadata cannot be used: look at the issuer's address"
         case .issuerDiffers(.tenantPlaceholder):

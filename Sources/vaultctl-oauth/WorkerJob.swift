@@ -30,6 +30,8 @@ struct WorkerJob {
             case .refresh(let refresh, let profile):
                 let response = try await provider.refresh(refresh.request, of: profile, within: limit)
                 return .refreshed(WorkerReply.Refreshed(response))
+            case .exchange(let exchange, let profile):
+                return .exchanged(try await provider.exchange(exchange, of: profile, within: limit))
             case .revoke(let tokens, let profile):
                 try await provider.revoke(tokens, of: profile, within: limit)
                 return .revoked
@@ -59,6 +61,7 @@ extension WorkerFailure {
         // `Kind` is spelled out, because a bare name would resolve to the error's initializer here.
         switch error {
         case .invalid(let what): self.init(Kind.invalid, what)
+        case .invalidKey: self.init(Kind.invalidKey)
         case .invalidMetadata(let what): self.init(Kind.invalidMetadata, what)
         case .issuerDiffers(.otherName): self.init(Kind.otherIssuer)
         case .issuerDiffers(.slashInMetadata): self.init(Kind.issuerWithSlash)

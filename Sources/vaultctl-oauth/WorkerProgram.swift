@@ -27,13 +27,14 @@ enum WorkerProgram {
         defer { signals?.stop() }
         let reply = await answer(to: request, of: caller)
         // Without a reader for the reply, the new tokens would be lost.
-        if case .signedIn(let signedIn) = reply, case .signIn(let settings) = request.operation,
-            caller.isGone || !say(reply)
-        {
+        switch (reply, request.operation) {
+        case (.signedIn(let signedIn), .signIn(let settings)) where caller.isGone || !say(reply):
             let result = signedIn.result(with: settings)
             say(.failed(await revoke(result.tokens, of: result.profile, request.network)))
-        } else {
-            say(reply)
+        case (.exchanged(let tokens), .exchange(_, let profile)) where caller.isGone || !say(reply):
+            say(.failed(await revoke(tokens, of: profile, request.network)))
+        case (.signedIn, _), (.exchanged, _): break
+        default: say(reply)
         }
         return 0
     }

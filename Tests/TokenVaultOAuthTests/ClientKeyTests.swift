@@ -212,11 +212,11 @@ import TokenVaultCrypto
             -----END PRIVATE KEY-----
             """
         for text in ["", "fake", publicKey, small] {
-            #expect(throws: OAuthError.invalid("the client's key")) {
+            #expect(throws: OAuthError.invalidKey) {
                 try ClientKey(pem: Secret(utf8: text))
             }
         }
-        #expect(throws: OAuthError.invalid("the client's key")) { try ClientKey(pem: Secret([0xff, 0xfe])) }
+        #expect(throws: OAuthError.invalidKey) { try ClientKey(pem: Secret([0xff, 0xfe])) }
     }
 
     /// Apple accepts ES256 alone, with the name of the key.
@@ -224,12 +224,13 @@ import TokenVaultCrypto
         let server = try await ScriptedServer(always: .init())
         let unnamed = try ClientKey(pem: Secret(utf8: Self.samples[0].pem))
         for (authentication, what) in [
-            (ClientAuthentication.appleSecret(try key(Self.samples[1]), teamID: "T"), "the client's key"),
-            (.appleSecret(unnamed, teamID: "T"), "the name of the client's key"),
+            (ClientAuthentication.appleSecret(unnamed, teamID: "T"), "the name of the client's key"),
             (.appleSecret(try key(Self.samples[0]), teamID: ""), "the client's team"),
         ] {
             #expect(throws: OAuthError.invalid(what)) { try client(server, authentication: authentication) }
         }
+        let other = ClientAuthentication.appleSecret(try key(Self.samples[1]), teamID: "T")
+        #expect(throws: OAuthError.invalidKey) { try client(server, authentication: other) }
     }
 
     @Test func theMetadataDecidesOnTheMethod() throws {

@@ -64,7 +64,8 @@ import TokenVault
     @Test func everyErrorSaysWhatToDo() {
         let errors: [OAuthError] =
             [
-                .invalid("x"), .invalidMetadata("x"), .foreignEndpoint("https://x"), .unsupported("x"),
+                .invalid("x"), .invalidKey, .invalidMetadata("x"), .foreignEndpoint("https://x"),
+                .unsupported("x"),
                 .malformedResponse("x"),
                 .accessDenied,
                 .requestFailed(RefreshFailure(.notSent)), .authorizationRefused("x"), .wrongIssuer,

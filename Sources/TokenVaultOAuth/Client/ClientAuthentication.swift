@@ -28,15 +28,15 @@ extension ClientAuthentication {
         }
     }
 
-    /// Throws `invalid` for a secret that is not text, or an Apple key that is not on P-256, has no identifier, or
-    /// has no team.
+    /// Throws `invalid` for a secret that is not text, or an Apple key that has no identifier or team. Throws
+    /// `invalidKey` for an Apple key that is not on P-256.
     func check() throws(OAuthError) {
         switch self {
         case .none, .privateKeyJWT: break
         case .clientSecretBasic(let secret), .clientSecretPost(let secret):
             guard secret.unprotectedText() != nil else { throw .invalid("the client's secret") }
         case .appleSecret(let key, let teamID):
-            guard key.isP256 else { throw .invalid("the client's key") }
+            guard key.isP256 else { throw .invalidKey }
             guard key.identifier != nil else { throw .invalid("the name of the client's key") }
             guard !teamID.isEmpty else { throw .invalid("the client's team") }
         }

@@ -12,10 +12,10 @@ public struct ClientKey: Sendable, Equatable {
     public let identifier: String?
 
     /// Reads the first private key in PEM: PKCS #8, PKCS #1 or SEC 1. RSA keys of at least 2,048 bits sign with RS256. Keys on P-256,
-    /// P-384 and P-521 sign with ES256, ES384 and ES512. Throws `invalid` for anything else.
+    /// P-384 and P-521 sign with ES256, ES384 and ES512. Throws `invalidKey` for anything else.
     public init(pem: Secret, identifier: String? = nil) throws(OAuthError) {
         guard let kind = pem.unprotectedText().flatMap(Self.privateKey).flatMap(Kind.init) else {
-            throw .invalid("the client's key")
+            throw .invalidKey
         }
         self.kind = kind
         self.pem = pem
@@ -26,7 +26,8 @@ public struct ClientKey: Sendable, Equatable {
     private static func privateKey(in text: String) -> String? {
         let lines = text.split(whereSeparator: \.isNewline)
         let isEdge = { (line: Substring, word: String) in
-            line.hasPrefix("-----\(word) ") && line.hasSuffix("PRIVATE KEY-----")
+            let words = line.split(separator: " ")
+            return words.first == "-----\(word)" && words.suffix(2) == ["PRIVATE", "KEY-----"]
         }
         guard let first = lines.firstIndex(where: { isEdge($0, "BEGIN") }),
             let last = lines[first...].firstIndex(where: { isEdge($0, "END") })
@@ -39,7 +40,7 @@ public struct ClientKey: Sendable, Equatable {
         if case .es256 = kind { true } else { false }
     }
 
-    /// Returns a signed token with `claims` (RFC 7515 section 3.1). Throws `invalid`.
+    /// Returns a signed token with `claims` (RFC 7515 section 3.1). Throws `invalidKey`.
     func sign(_ claims: AssertionClaims) async throws(OAuthError) -> String {
         let keys = JWTKeyCollection()
         do {
@@ -53,7 +54,7 @@ public struct ClientKey: Sendable, Equatable {
             header.kid = identifier
             return try await keys.sign(claims, header: header)
         } catch {
-            throw .invalid("the client's key")
+            throw .invalidKey
         }
     }
 

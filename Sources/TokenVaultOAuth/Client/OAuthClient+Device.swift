@@ -62,6 +62,8 @@ extension OAuthClient {
             guard clock().addingTimeInterval(interval.seconds) < device.expiry else {
                 throw late ?? .timedOut
             }
+            // No answer would come in time.
+            if let end, .now + interval >= end { throw late ?? .timedOut }
             do { try await sleep(interval) } catch { throw late ?? .cancelled }
             let begun = clock()
             let form: FormEncoding.Fields = [

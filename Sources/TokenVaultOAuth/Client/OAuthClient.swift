@@ -197,7 +197,7 @@ extension OAuthClient: RedactedStringConvertible {}
 
 extension OAuthClient {
     /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). A token manager of this client
-    /// renews them (``TokenInfo/isOfClient``). Throws `unsupported` for a
+    /// renews them (`TokenInfo.isOfClient`). Throws `unsupported` for a
     /// client without a secret or key, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
         guard authentication != .none else {

@@ -71,6 +71,16 @@ package struct OAuthSessionProvider: SessionProvider {
         }
     }
 
+    /// Exchanges a token of the session for one of another service (RFC 8693).
+    package func exchange(
+        _ exchange: TokenExchange, of profile: Profile, within limit: Duration
+    ) async throws(OAuthError) -> TokenInfo {
+        try await client(of: profile, within: limit).exchange(
+            Secret(utf8: exchange.token), audience: exchange.audience, resources: exchange.resources,
+            scopes: exchange.scopes
+        ).tokens
+    }
+
     private func signIn(
         _ client: OAuthClient, _ settings: SignInSettings, within limit: Duration
     ) async throws(OAuthError) -> SignInResult {
@@ -202,7 +212,7 @@ extension ClientAuthentication {
             return Secret(utf8: secret)
         }
         func key() throws(OAuthError) -> ClientKey {
-            guard let pem = settings.clientIdentity?.key else { throw .invalid("the client's key") }
+            guard let pem = settings.clientIdentity?.key else { throw .invalidKey }
             return try ClientKey(pem: Secret(utf8: pem), identifier: settings.clientIdentity?.keyID)
         }
         switch method {

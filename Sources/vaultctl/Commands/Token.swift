@@ -23,6 +23,7 @@ struct Token: VaultCommand {
               token=$(vaultctl token work --min-valid 10m) || exit
               vaultctl token work --renew
               vaultctl token work --id
+              vaultctl token work --audience billing
               vaultctl token work --json
             """)
 
@@ -38,6 +39,7 @@ struct Token: VaultCommand {
         name: .customLong("id"),
         help: "Print the ID token, which says who signed in, in place of the access token.")
     var isOfUser = false
+    @OptionGroup(title: "Another service") var exchange: ExchangeOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -52,13 +54,18 @@ struct Token: VaultCommand {
     }
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
-        try Self.execute(arguments, console)
+        var arguments = arguments
+        arguments.exchange = try exchange.target()
+        return try Self.execute(arguments, console)
     }
 
     static func execute(_ arguments: TokenArguments, _ console: Console) throws(CommandFailure) -> ExitStatus
     {
         guard !arguments.renew || !arguments.location.readOnly else {
             throw .usage("--read-only, and renewing changes the vault", "leave the one or the other out")
+        }
+        guard arguments.exchange == nil || !arguments.isOfUser else {
+            throw .usage("--id excludes --audience, --resource and --scope", "remove one of them")
         }
         let session = try Session(console, arguments.location, arguments.unlock)
         let name = try ProfileStore.name(arguments.profile)
@@ -70,7 +77,7 @@ struct Token: VaultCommand {
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
         let place = try session.profileStore()
-        let tokens = try tokens(
+        var tokens = try tokens(
             of: name, in: place, renew: arguments.renew, configuration, console,
             isVerbose: arguments.isVerbose)
         let idToken =
@@ -82,6 +89,9 @@ struct Token: VaultCommand {
             }
             let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
             note(expiry, configuration.accessTokenRefreshBuffer, console)
+        }
+        if let target = arguments.exchange {
+            tokens = try exchanged(tokens, for: target, name, in: place, console, arguments.isVerbose)
         }
         if arguments.json {
             var json = JSONWriter(console.output)
@@ -200,6 +210,41 @@ struct Token: VaultCommand {
         console.note(
             "a renewal was begun, and nothing of use came of it: the provider may take this token no more; when it does not, ask "
                 + "with --renew")
+    }
+
+    /// Returns the token of another service, exchanged for `tokens`. It is not stored.
+    private static func exchanged(
+        _ tokens: TokenInfo, for target: ExchangeTarget, _ name: String, in place: ProfileStore,
+        _ console: Console, _ isVerbose: Bool
+    ) throws(CommandFailure) -> TokenInfo {
+        let stored = try reading(name) { () throws(TokenError) in
+            try StoredToken.look(
+                for: name, in: place.blocking, configuration: TokenManager.Configuration())
+        }
+        let (profile, program) = try provider(of: stored, name, in: place)
+        let exchange = TokenExchange(
+            token: tokens.accessToken, audience: target.audience, resources: target.resources,
+            scopes: target.scopes)
+        let queue = ForegroundQueue<Console>()
+        let signals = SignalGuard { queue.cancel() }
+        let worker = WorkerProvider(
+            program: .success(program), signals: signals, wantsErrorTexts: isVerbose,
+            show: WorkerProvider.showing(errorTextsOn: queue))
+        let limit = min(.seconds(29), console.deadline?.remaining ?? .seconds(29))
+        return try signals.during { () throws(CommandFailure) in
+            let outcome: Result<TokenInfo, OAuthProgram.WorkerError> = queue.run(console) {
+                do throws(OAuthProgram.WorkerError) {
+                    return .success(try await worker.exchange(exchange, of: profile, within: limit))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            switch outcome {
+            case .success(let tokens): return tokens
+            case .failure(.failed(let failure)): throw CommandFailure(failure)
+            case .failure(let trouble): throw CommandFailure(trouble, isSignIn: false)
+            }
+        }
     }
 
     /// Returns the profile of the provider that issued the stored tokens, and the program that asks it.

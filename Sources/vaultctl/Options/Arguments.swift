@@ -42,4 +42,6 @@ struct TokenArguments: Equatable, FastArguments {
     var json = false
     /// Whether the provider's error texts are shown.
     var isVerbose = false
+    /// The service that the token is exchanged for; `nil` for no exchange.
+    var exchange: ExchangeTarget?
 }

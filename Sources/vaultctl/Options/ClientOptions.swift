@@ -153,7 +153,7 @@ struct ClientChoice {
             throw .usage(
                 "the client's key file is encrypted", "decrypt it: openssl pkey -in FILE -out key.pem")
         }
-        guard let text = key.unprotectedText(), text.contains("PRIVATE KEY-----") else {
+        guard let text = key.unprotectedText(), text.contains("PRIVATE") else {
             throw .usage(
                 "the client's key file has no private key in PEM", "give an RSA or EC private key in PEM")
         }

@@ -273,7 +273,7 @@ extension CommandFailure {
             self.init(
                 .timedOut, "the provider did not answer in time",
                 "try again, with a longer --timeout if need be")
-        case .invalid where failure.detail == "the client's key":
+        case .invalidKey:
             self.init(
                 .usage, "the client's key cannot be used",
                 "use an RSA key of 2,048 bits or more, or a key on P-256, P-384 or P-521")

@@ -85,6 +85,7 @@ struct OAuthProgram: Sendable {
             case .failed(let failure): throw .failed(failure)
             case .signedIn(let signedIn): return .signedIn(signedIn)
             case .refreshed(let refreshed): return .refreshed(refreshed)
+            case .exchanged(let tokens): return .exchanged(tokens)
             case .revoked: return .revoked
             case let shown:
                 switch shown {

@@ -53,6 +53,16 @@ struct WorkerProvider: SessionProvider {
         guard case .revoked = try await ask(.revoke(tokens, profile), limit) else { throw .misunderstood }
     }
 
+    /// Exchanges a token of the session for one of another service.
+    func exchange(
+        _ exchange: TokenExchange, of profile: Profile, within limit: Duration
+    ) async throws(OAuthProgram.WorkerError) -> TokenInfo {
+        guard case .exchanged(let tokens) = try await ask(.exchange(exchange, profile), limit) else {
+            throw .misunderstood
+        }
+        return tokens
+    }
+
     /// Sends a request on a thread of its own, which the program's answer blocks.
     private func ask(
         _ operation: WorkerRequest.Operation, _ limit: Duration

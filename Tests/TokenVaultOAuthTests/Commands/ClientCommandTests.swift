@@ -185,6 +185,41 @@ import TokenVaultAuth
         #expect(login.status == 0 && login.error.contains("bearer is assumed"), "\(login.error)")
     }
 
+    /// The other service's token is printed, and nothing of it is stored.
+    @Test func aTokenIsExchangedForAnotherService() async throws {
+        let server = try await ScriptedServer { asked in
+            asked.form["subject_token"] == nil
+                ? .json(#"{"access_token":"fake-own","token_type":"Bearer","expires_in":3600}"#)
+                : asked.form["audience"] == "billing"
+                    ? .json(#"{"access_token":"fake-other","token_type":"Bearer","expires_in":60}"#)
+                    : .json(#"{"error":"invalid_target","error_description":"No such API."}"#, status: 400)
+        }
+        let home = try SignInHome(nil)
+        let secret = try file("secret", "not-a-real-secret\n", in: home)
+        let login = try home.start([
+            "login", "work", "--issuer", server.origin, "--client-id", "fake", "--token-endpoint",
+            "\(server.origin)/token", "--client-secret-file", secret, "--client-credentials",
+        ]).end()
+        #expect(login.status == 0, "\(login.error)")
+        let other = try home.run("token", "work", "--audience", "billing", "--scope", "read")
+        #expect(other.status == 0 && other.output == "fake-other", "\(other.error)")
+        let asked = try #require(server.asked.last)
+        #expect(asked.form["subject_token"] == "fake-own" && asked.form["scope"] == "read")
+        #expect(try home.run("token", "work").output == "fake-own")
+        let refused = try home.run("token", "work", "--audience", "none", "--verbose")
+        #expect(refused.status == 5 && refused.output.isEmpty, "\(refused.output)")
+        #expect(refused.error.contains("invalid_target: No such API."))
+        for (more, reason) in [
+            (["--id", "--audience", "billing"], "remove one of them"),
+            (["--audience", ""], "--audience is empty"),
+            (["--resource", "api"], "not an absolute address"), (["--scope", "a b"], "more than one scope"),
+        ] {
+            let mistaken = try home.start(["token", "work"] + more).end()
+            #expect(mistaken.status == 64 && mistaken.error.contains(reason), "\(mistaken.error)")
+        }
+        #expect(server.asked.count == 3)
+    }
+
     /// The page of the provider, in a browser that notes what it is started with.
     @Test func theBrowsersSessionIsEndedToo() throws {
         let home = try SignInHome(nil)
