@@ -71,4 +71,13 @@ import TokenVault
     @Test func theProfileVersionIsThree() throws {
         #expect(ScriptedProvider.profile().version == 3)
     }
+
+    /// The address as the provider published it, with the client's name in the form of a query.
+    @Test func theEndSessionAddressHasTheClient() throws {
+        let metadata = #"{"end_session_endpoint":"https://id.example.com/end?p=a%2Bb"}"#
+        let settings = SignInSettings(issuer: "https://id.example.com", clientID: "a+b&c;\u{e4}")
+        let profile = Profile(settings, metadata: metadata, authentication: .none)
+        #expect(
+            profile.endSessionAddress == "https://id.example.com/end?p=a%2Bb&client_id=a%2Bb%26c%3B%C3%A4")
+    }
 }

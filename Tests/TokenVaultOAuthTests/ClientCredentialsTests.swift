@@ -75,7 +75,7 @@ import TokenVaultAuth
         let manager = client.tokenManager(
             storage: InMemoryTokenStorage(service: "s"), account: "a", configuration: configuration)
         var tokens = TokenInfo(accessToken: "fake", accessTokenExpiry: clock.now.addingTimeInterval(-1))
-        tokens.isOfClient = true
+        tokens.clientScopes = []
         try await manager.updateTokens(tokens)
         let error = await #expect(throws: TokenError.self) { try await manager.validAccessToken() }
         guard case .refreshFailed(let failure, _) = error else {
@@ -105,9 +105,11 @@ import TokenVaultAuth
         let tokens = signedIn.tokens
         #expect(tokens.isOfClient && tokens.refreshToken == nil && tokens.idToken == nil)
         #expect(signedIn.user == nil)
+        #expect(tokens.clientScopes == ["read", "write"] && tokens.scope == "read")
         let renewed = try await provider.refresh(
             RefreshRequest(
-                forwarding: "", scope: tokens.scope, idToken: nil, isRetryOfUnknownOutcome: false),
+                forwarding: "", scope: tokens.clientScopes?.joined(separator: " "), idToken: nil,
+                isRetryOfUnknownOutcome: false),
             of: signedIn.profile, within: .seconds(3_600))
         #expect(renewed.refreshToken == nil && renewed.idToken == nil)
         #expect(server.asked.count == 2)

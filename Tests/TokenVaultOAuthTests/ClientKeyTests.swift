@@ -159,6 +159,10 @@ import TokenVaultCrypto
         let revoke = try #require(client.revokeRequestProvider)
         try await revoke(TokenInfo(accessToken: "fake"))
         #expect(server.asked.count == ["/revoke": 1, "/token": 2, "": 3][path])
+        // It is known then.
+        let count = server.asked.count
+        try await revoke(TokenInfo(accessToken: "fake"))
+        #expect(server.asked.count == count + 1)
         if path != "/revoke" { _ = try await refreshRequest(client).get() }
     }
 

@@ -64,6 +64,7 @@ import TokenVaultAuth
     /// A secret in another form, or a part of it.
     @Test(arguments: [
         "fake%20secret%25", "fake+secret%25", "fake secre", "ake secret%\u{301}", "%66ake%20secret",
+        "100% fake%20secret%25",
         "Basic ZmFrZS1jbGllbnQ6ZmFrZStzZWNyZXQlMjU=",
     ])
     func noFormOfASecretIsShown(_ sent: String) async throws {
@@ -71,6 +72,39 @@ import TokenVaultAuth
         let authentication = ClientAuthentication.clientSecretBasic(Secret(utf8: "fake secret%"))
         #expect(
             try await errorTexts(.json(body, status: 400), authentication) == ["(the text repeats a secret)"])
+    }
+
+    /// Values that the provider may name are no secrets.
+    @Test func anErrorAboutTheRequestIsShown() async throws {
+        for text in [
+            "the code flow is not enabled", "S256 is missing", "login_required",
+            "urn:ietf:params:oauth:token-type:access_token is not supported", "http://127.0.0.1:1/cb",
+        ] {
+            let body = #"{"error":"a","error_description":"\#(text)"}"#
+            let server = try await ScriptedServer(always: .json(body, status: 400))
+            let texts = Texts()
+            var client = try OAuthClient(
+                provider: try ProviderMetadata(
+                    issuer: server.origin, authorizationEndpoint: "\(server.origin)/authorize",
+                    tokenEndpoint: "\(server.origin)/token",
+                    pushedAuthorizationRequestEndpoint: "\(server.origin)/par"),
+                clientID: "fake-client", transport: OAuthTransport())
+            client.onErrorText = { texts.add($0) }
+            let request = try client.authorizationRequest(
+                redirectURI: "http://127.0.0.1:1/cb", scopes: [], parameters: ["prompt": "login"])
+            _ = try await client.pushed(request)
+            _ = await failure { () async throws(OAuthError) in
+                try await client.exchange(Secret(utf8: "fake-token"))
+            }
+            #expect(texts.all == ["a: \(text)", "a: \(text)"])
+        }
+    }
+
+    /// The check takes no longer for a text of which most is not shown.
+    @Test func aTextOfTheLongestBodyIsRead() async throws {
+        let text = String(repeating: "x", count: 900_000) + "fake-old"
+        let shown = try await errorTexts(.json(#"{"error":"\#(text)"}"#, status: 400))
+        #expect(shown == [String(repeating: "x", count: 300) + "..."])
     }
 
     @Test func aSuccessIsNotExplained() async throws {

@@ -97,7 +97,7 @@ import TokenVaultAuth
         let state = try state(redirect)
         for text in [
             "", "fake-code", "\(redirect.redirectURI)?code=fake&state=wrong", redirect.redirectURI,
-            "code=fake&code=fake&state=\(state)", "state=\(state)&code=%",
+            "code=fake&code=fake&state=\(state)", "state=\(state)&code=%", "state=\(state)&co",
         ] {
             #expect(!redirect.take(callback: text), "\(text)")
         }

@@ -260,7 +260,7 @@ import TokenVault
         let open = try self.client(server)
         #expect(
             await failure { () async throws(OAuthError) in try await open.clientCredentials() }
-                == .unsupported("client credentials without a secret"))
+                == .unsupported("client credentials without a secret or key"))
     }
 
     private func client(
@@ -351,7 +351,7 @@ import TokenVault
         ),
         (400, #"{"error":"invalid_grant"}"#, .requestFailed(RefreshFailure(.refused("invalid_grant")))),
         (403, "<html>", .malformedResponse("the status")), (302, "", .malformedResponse("the status")),
-        (500, "", .requestFailed(RefreshFailure(.serverError(500)))),
+        (500, "", .requestFailed(RefreshFailure(.serverError(500)).ofGrant)),
         (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported("bearer tokens")),
         // Whether a token was given is not known.
         (200, "", .tokensNotRevoked(.malformedResponse("the document"))),

@@ -1,9 +1,5 @@
 package import TokenVault
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#endif
-
 /// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
 package struct Profile: Sendable, Equatable {
     /// The version that has all of these members.
@@ -44,11 +40,20 @@ package struct Profile: Sendable, Equatable {
             let origin = RequestOrigin(address: endpoint), origin.keepsSecrets,
             origin == RequestOrigin(address: settings.issuer)
                 || settings.allowedOrigins.contains(origin.text),
-            var address = URLComponents(string: endpoint)
+            // The query is added as it is.
+            !endpoint.contains("#")
         else { return nil }
-        let client = URLQueryItem(name: "client_id", value: settings.clientID)
-        address.queryItems = (address.queryItems ?? []) + [client]
-        return address.string
+        let client = settings.clientID.utf8.map { Self.encoded($0) }.joined()
+        return endpoint + (endpoint.contains("?") ? "&" : "?") + "client_id=" + client
+    }
+
+    /// Returns the byte in a query (RFC 3986 section 2.3).
+    private static func encoded(_ byte: UInt8) -> String {
+        let character = Character(Unicode.Scalar(byte))
+        guard character.isASCII, character.isLetter || character.isNumber || "-._~".contains(character) else {
+            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }
+        return String(character)
     }
 
     /// The parts of the provider's metadata that a program without the OAuth code needs.

@@ -33,7 +33,7 @@ package struct SignInSettings: Sendable, Equatable {
     package var allowedOrigins: [String] = []
     /// The other clients that an ID token may also be for.
     package var trustedAudiences: [String] = []
-    /// The provider's own parameters of an authorization or device request.
+    /// The provider's own parameters of an authorization or device request, or of the client's own token requests.
     package var parameters: [String: String] = [:]
     /// The services that the tokens are for (RFC 8707).
     package var resources: [String] = []
@@ -62,6 +62,12 @@ package struct SignInSettings: Sendable, Equatable {
     /// Whether the parameter `name` can have `value`. `response_mode` can be `query` or `form_post`.
     package static func isValue(_ value: String, of name: String) -> Bool {
         name.lowercased() != "response_mode" || ["query", "form_post"].contains(value)
+    }
+
+    /// Whether `text` can be one of ``scopes`` (RFC 6749 section 3.3).
+    package static func isScope(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c }
     }
 
     /// Whether `text` can be one of ``resources``: an absolute URI without a fragment (RFC 8707 section 2).

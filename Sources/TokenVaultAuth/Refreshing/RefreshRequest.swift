@@ -4,9 +4,9 @@ public struct RefreshRequest: Sendable {
     public let account: String
     /// The refresh token; empty for client credentials (``TokenInfo/isOfClient``).
     public let refreshToken: String
-    /// The scopes of the session, separated by spaces; `nil` when they are not known. A request may leave
-    /// them out.
-    public package(set) var scope: String?
+    /// The scopes of the session, separated by spaces; `nil` when they are not known. A request with a refresh
+    /// token may leave them out.
+    public let scope: String?
     /// The ID token of the session; `nil` when it has none. A new ID token has to be for the same user.
     public internal(set) var idToken: String?
     /// The provider and the client that the token was issued to; `nil` when the sign-in did not say.

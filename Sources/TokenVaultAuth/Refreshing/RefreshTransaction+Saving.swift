@@ -70,9 +70,8 @@ extension RefreshTransaction {
             return .gone
         }
         let (now, new) = (stored.record.tokens, unsaved.record.tokens)
-        if now.accessSecret == new.accessSecret, now.refreshSecret == new.refreshSecret {
-            return .saved(stored)
-        }
+        // A provider may give the same tokens again, with another expiry.
+        if now == new { return .saved(stored) }
         return now.replacedSecret == unsaved.replaced ? .open(stored.generation) : .superseded(stored)
     }
 

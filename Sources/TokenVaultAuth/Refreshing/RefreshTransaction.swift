@@ -74,7 +74,7 @@ struct RefreshTransaction: Sendable {
                 RefreshRequest(
                     account: store.account,
                     refreshToken: record.tokens.isOfClient ? "" : record.tokens.refreshToken ?? "",
-                    scope: record.tokens.scope,
+                    scope: record.tokens.clientScopes?.joined(separator: " ") ?? record.tokens.scope,
                     idToken: record.tokens.idToken, source: record.source,
                     subject: record.source.flatMap { _ in record.user?.identifier },
                     isRetryOfUnknownOutcome: isRetry)

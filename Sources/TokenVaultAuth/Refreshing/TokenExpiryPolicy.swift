@@ -47,6 +47,7 @@ struct TokenExpiryPolicy: Sendable {
     /// buffer, since the server's record is more reliable.
     func isRefreshable(_ record: SessionRecord) -> Bool {
         guard record.tokens.isRenewable else { return false }
+        if record.tokens.isOfClient { return true }
         let buffer = configuration.refreshTokenBuffer
         guard buffer > .zero, let end = record.tokens.refreshTokenExpiry else { return true }
         return now < end.addingTimeInterval(max(0, shift) - buffer.inSeconds)

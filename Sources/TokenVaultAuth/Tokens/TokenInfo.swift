@@ -28,9 +28,9 @@ public struct TokenInfo: Sendable, Equatable {
     /// Whether the access token's lifetime in the response is unusable, such as 0. ``accessTokenExpiry`` is then
     /// `nil`.
     public var hasUnusableLifetime = false
-    /// Whether the tokens are the client's own, without a user (RFC 6749 section 4.4). A renewal then requests
-    /// new tokens without a refresh token.
-    public var isOfClient = false
+    /// The scopes that the client requests for its own tokens, without a user (RFC 6749 section 4.4); `nil` for
+    /// tokens of a user. A renewal then requests new tokens with these scopes and without a refresh token.
+    public var clientScopes: [String]?
 
     /// Creates the tokens of a session.
     public init(
@@ -57,6 +57,8 @@ public struct TokenInfo: Sendable, Equatable {
         self.refreshTokenExpiry = refreshTokenExpiry?.wholeSeconds
     }
 
+    /// Whether the tokens are the client's own, without a user: ``clientScopes`` is not `nil`.
+    public var isOfClient: Bool { clientScopes != nil }
     /// The token that a refresh replaces: the refresh token, or without one the access token.
     var replacedSecret: Secret { refreshSecret ?? accessSecret }
     /// Whether the session can be renewed: with a refresh token, or by client credentials.
@@ -87,7 +89,7 @@ extension TokenInfo: RedactedStringConvertible {
 extension TokenInfo: Codable {
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry,
-            hasUnusableLifetime, isOfClient
+            hasUnusableLifetime, clientScopes
     }
 
     /// Reads the tokens. Throws the errors of `decoder`.
@@ -104,7 +106,7 @@ extension TokenInfo: Codable {
             refreshTokenExpiry: try values.decodeIfPresent(Double.self, forKey: .refreshTokenExpiry)
                 .map(Date.init(timeIntervalSince1970:)))
         hasUnusableLifetime = try values.decodeIfPresent(Bool.self, forKey: .hasUnusableLifetime) ?? false
-        isOfClient = try values.decodeIfPresent(Bool.self, forKey: .isOfClient) ?? false
+        clientScopes = try values.decodeIfPresent([String].self, forKey: .clientScopes)
     }
 
     /// Writes the tokens in plaintext. Throws the errors of `encoder`.
@@ -118,7 +120,7 @@ extension TokenInfo: Codable {
         try values.encodeIfPresent(accessTokenExpiry?.timeIntervalSince1970, forKey: .accessTokenExpiry)
         try values.encodeIfPresent(refreshTokenExpiry?.timeIntervalSince1970, forKey: .refreshTokenExpiry)
         if hasUnusableLifetime { try values.encode(true, forKey: .hasUnusableLifetime) }
-        if isOfClient { try values.encode(true, forKey: .isOfClient) }
+        try values.encodeIfPresent(clientScopes, forKey: .clientScopes)
     }
 }
 

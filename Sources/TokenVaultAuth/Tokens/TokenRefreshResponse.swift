@@ -61,7 +61,7 @@ extension TokenInfo {
             // A rotated token without a lifetime has an unknown expiry; a kept token keeps its expiry.
             refreshTokenExpiry: refreshExpiry ?? (rotated == nil ? refreshTokenExpiry : nil))
         tokens.hasUnusableLifetime = response.hasUnusableLifetime
-        tokens.isOfClient = isOfClient
+        tokens.clientScopes = clientScopes
         return tokens
     }
 }

@@ -67,8 +67,9 @@ final class AnswerBox: Sendable {
         return take(fields: form ?? String(Self.parts(target).query))
     }
 
-    /// Stores the answer in `fields`, a query or a form, and returns the reply. Checks no host.
-    func take(fields: String) -> Reply {
+    /// Stores the answer in `fields`, a query or a form, and returns the reply. Checks no host. A pasted answer
+    /// without a code is not stored.
+    func take(fields: String, isPasted: Bool = false) -> Reply {
         let outcome: Outcome
         do throws(OAuthError) {
             outcome = .success(
@@ -76,6 +77,8 @@ final class AnswerBox: Sendable {
         } catch {
             // Only a request with the right state can end the wait.
             switch error {
+            // A part of the address may have been copied.
+            case .malformedResponse where isPasted: return .wrongRequest
             case .wrongIssuer, .malformedResponse("the code"): outcome = .failure(error)
             default: return .wrongRequest
             }

@@ -42,9 +42,10 @@ enum AuthorizationAnswer: Sendable {
     /// Returns the query of `callback`, an address or a query alone, without a fragment and without quotes and blanks
     /// around it.
     static func fields(of callback: String) -> String {
-        let blanks: Set<Character> = [" ", "\t", "\r", "\n", "\"", "'", "<", ">"]
+        let blanks: Set<Character> = [" ", "\t", "\r", "\n", "\r\n", "\"", "'", "<", ">"]
         let address = callback.prefix { $0 != "#" }.drop { blanks.contains($0) }
-        let query = address.split(separator: "?", maxSplits: 1).last ?? ""
+        let isQuery = !address.contains("://") && address.first != "?"
+        let query = isQuery ? address : address.split(separator: "?", maxSplits: 1).last ?? ""
         return String(query.reversed().drop { blanks.contains($0) }.reversed())
     }
 

@@ -99,11 +99,12 @@ extension OAuthClient {
     ) async throws(OAuthError) -> SignInResult {
         if case .refused(_, let errorText?) = answer { onErrorText?(errorText) }
         let begun = clock()
-        let response = try await grant([
-            ("grant_type", "authorization_code"), ("code", try answer.code()),
-            ("redirect_uri", request.redirectURI),
-            ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
-        ])
+        let response = try await grant(
+            [
+                ("grant_type", "authorization_code"), ("code", try answer.code()),
+                ("redirect_uri", request.redirectURI),
+                ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
+            ] + parameters.ofToken)
         return try await result(
             response, begun: begun, nonce: request.nonce?.unprotectedText(), scopes: request.scopes)
     }

@@ -114,7 +114,7 @@ public final class LoopbackRedirect: Sendable {
     /// Stores the answer in `callback`, an address or its query. Returns whether the answer has this sign-in's
     /// state; also true for a refusal or a later answer.
     func take(callback: String) -> Bool {
-        answers.take(fields: AuthorizationAnswer.fields(of: callback)) != .wrongRequest
+        answers.take(fields: AuthorizationAnswer.fields(of: callback), isPasted: true) != .wrongRequest
     }
 
     /// Waits for the answer and stops listening. Throws `timedOut`, `cancelled`, `wrongIssuer`,

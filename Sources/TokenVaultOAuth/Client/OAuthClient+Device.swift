@@ -53,24 +53,28 @@ extension OAuthClient {
     /// `invalidIDToken`, `tokensNotRevoked`, `cancelled`. If the last answer was lost, throws `requestFailed`
     /// instead of `timedOut` or `cancelled`: the user may have granted access.
     public func signIn(with device: DeviceAuthorization) async throws(OAuthError) -> SignInResult {
-        var interval = device.interval
+        // The shortest pause that the provider accepts, and the next pause, which is longer after a broken connection.
+        var (interval, pause) = (device.interval, device.interval)
+        var required = device.interval
         // The failure of the last request, if its answer was lost or unusable: that request may have
         // succeeded.
         var lost: RefreshFailure?
         while true {
             let late = lost.map { OAuthError.requestFailed($0.ofGrant) }
-            guard clock().addingTimeInterval(interval.seconds) < device.expiry else {
-                throw late ?? .timedOut
-            }
-            // No answer would come in time.
-            if let end, .now + interval >= end { throw late ?? .timedOut }
-            do { try await sleep(interval) } catch { throw late ?? .cancelled }
+            var left = Duration.seconds(device.expiry.timeIntervalSince(clock()))
+            if let end { left = min(left, end - .now) }
+            // A request later would have no answer in time.
+            guard required < left else { throw late ?? .timedOut }
+            // The client's own longer pause leaves time for a last request.
+            let wait = max(required, min(pause, left - .seconds(1)))
+            required = interval
+            do { try await sleep(wait) } catch { throw late ?? .cancelled }
             let begun = clock()
             let form: FormEncoding.Fields = [
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
                 ("device_code", device.deviceCode.unprotectedText() ?? ""),
             ]
-            switch await askToTheEnd(form) {
+            switch await askToTheEnd(form + parameters.ofToken) {
             case .success(let response):
                 return try await result(
                     response, begun: begun, nonce: nil, scopes: device.scopes, requiresIDToken: false)
@@ -81,14 +85,17 @@ extension OAuthClient {
                 case .refused("slow_down"):
                     lost = nil
                     interval += .seconds(5)
+                    pause += .seconds(5)
+                    required = interval
                 case .refused("access_denied"): throw .accessDenied
                 case .refused("expired_token"): throw late ?? .timedOut
                 case .notSent, .interrupted, .timedOut, .serverError, .throttled:
                     if failure.leavesOutcomeUnknown { lost = failure }
                     if Task.isCancelled { throw lost.map { .requestFailed($0.ofGrant) } ?? .cancelled }
-                    interval = min(interval * 2, .seconds(60))
+                    pause = max(interval, min(pause * 2, .seconds(60)))
                     if let wait = failure.retryAfter.map({ $0.timeIntervalSince(clock()) }) {
-                        interval = max(interval, .seconds(min(wait, 3_600)))
+                        required = max(interval, .seconds(min(wait, 3_600)))
+                        pause = max(pause, required)
                     }
                 default:
                     // The code is no longer valid, perhaps because the request with the lost answer used it.

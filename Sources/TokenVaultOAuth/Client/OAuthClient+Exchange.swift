@@ -15,8 +15,8 @@ public enum ExchangedTokenType: String, Sendable, CaseIterable {
 
 extension OAuthClient {
     /// Exchanges `token` for an access token of another service (RFC 8693 section 2.1), and returns it. An API can use
-    /// it to call a second API. `audience` and `resources` name that service; `resources` are added to those of
-    /// ``parameters``. Without `scopes`, the provider chooses them.
+    /// it to call a second API. `audience` and `resources` name that service; nothing of ``parameters`` is sent.
+    /// Without `scopes`, the provider chooses them.
     ///
     /// Throws `unsupported` if the metadata lists grants without this grant, or if the new token is not a bearer
     /// token. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws

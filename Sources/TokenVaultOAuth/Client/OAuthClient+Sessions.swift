@@ -42,11 +42,13 @@ extension OAuthClient {
     private func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
         let form: FormEncoding.Fields =
             request.refreshToken.isEmpty
-            ? [("grant_type", "client_credentials")] + (request.scope.map { [("scope", $0)] } ?? [])
+            ? [("grant_type", "client_credentials")]
+                + (request.scope.flatMap { $0.isEmpty ? nil : [("scope", $0)] } ?? [])
             : [("grant_type", "refresh_token"), ("refresh_token", request.refreshToken)]
         let begun = ContinuousClock.now
         let response: TokenResponse
-        switch await ask(form, isRefresh: true) {
+        // The stored session may go on with the tokens of an unusable response, but no client credentials do.
+        switch await ask(form + parameters.ofToken, isRefresh: !request.refreshToken.isEmpty) {
         case .success(let success): response = request.refreshToken.isEmpty ? success.ofClient : success
         case .failure(.failed(let failure)), .failure(.useless(_, let failure)):
             throw request.refreshToken.isEmpty ? failure.withoutRefreshToken : failure

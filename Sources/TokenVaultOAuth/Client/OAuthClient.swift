@@ -34,6 +34,8 @@ public struct OAuthClient: Sendable {
     /// The clock.
     public let clock: @Sendable () -> Date
     let sleep: @Sendable (Duration) async throws -> Void
+    /// The audience of an assertion that each endpoint accepted.
+    private let acceptedAudiences = AcceptedAudiences()
     /// The longest delay of new tokens by the check of their ID token.
     var idTokenPatience = Duration.seconds(5)
     /// The same limit for a sign-in, which fails without the check.
@@ -87,10 +89,12 @@ public struct OAuthClient: Sendable {
         _ form: FormEncoding.Fields, to endpoint: WebAddress
     ) async -> Result<OAuthTransport.Answer, RefreshFailure> {
         var audiences = RequestAuthentication.audiences(self, endpoint)[...]
+        if let known = acceptedAudiences.value(endpoint.text) { audiences = [known] }
         while true {
+            let audience = audiences.popFirst() ?? endpoint.text
             let proof: RequestAuthentication
             do throws(OAuthError) {
-                proof = try await RequestAuthentication(self, audience: audiences.popFirst() ?? endpoint.text)
+                proof = try await RequestAuthentication(self, audience: audience)
             } catch {
                 return .failure(RefreshFailure(.refused("cannot_ask")))
             }
@@ -100,7 +104,9 @@ public struct OAuthClient: Sendable {
             guard case .success(let answer) = outcome else { return outcome }
             let failure = TokenEndpointFailure.failure(of: answer)
             // The provider did not look at the rest of the request.
-            if failure.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
+            let isRefused = failure.kind == .refused("invalid_client")
+            if isRefused, !audiences.isEmpty { continue }
+            if !isRefused { acceptedAudiences.note(audience, at: endpoint.text) }
             reportErrorText(of: answer, to: sent, proof.header)
             return outcome
         }
@@ -114,7 +120,7 @@ public struct OAuthClient: Sendable {
         guard let endpoint = WebAddress.secure(provider.tokenEndpoint) else {
             return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
-        switch await post(form + parameters.ofToken, to: endpoint) {
+        switch await post(form, to: endpoint) {
         case .failure(let failure): return .failure(.failed(failure))
         case .success(let answer):
             let failure = TokenEndpointFailure.failure(of: answer)
@@ -204,10 +210,12 @@ extension OAuthClient {
             throw .unsupported("client credentials without a secret or key")
         }
         let begun = clock()
-        let form = [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
+        let form =
+            [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
+            + parameters.ofToken
         let response = try await grant(form).ofClient
         var tokens = response.tokens(begun: begun, scopes: scopes)
-        tokens.isOfClient = true
+        tokens.clientScopes = scopes
         return response.result(tokens)
     }
 }
@@ -220,11 +228,7 @@ extension [String] {
 /// The scopes of a request (RFC 6749 section 3.3).
 enum Scopes {
     static func fields(_ scopes: [String]) throws(OAuthError) -> FormEncoding.Fields {
-        for scope in scopes {
-            guard !scope.isEmpty,
-                scope.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c })
-            else { throw .invalid("a scope") }
-        }
+        guard scopes.allSatisfy(SignInSettings.isScope) else { throw .invalid("a scope") }
         return scopes.text.map { [("scope", $0)] } ?? []
     }
 }

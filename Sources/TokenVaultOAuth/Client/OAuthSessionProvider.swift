@@ -53,9 +53,6 @@ package struct OAuthSessionProvider: SessionProvider {
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenRefreshResponse {
         let client = try client(of: profile, within: limit)
-        var request = request
-        // The client asks for the scopes that were chosen, not for those that it got last.
-        if profile.settings.flow == .clientCredentials { request.scope = profile.settings.scopes.text }
         do { return try await client.refreshRequestProvider(request) } catch {
             throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
         }

@@ -25,7 +25,8 @@ struct ProviderErrorText {
     init?(code: String?, description: String?, hiding secrets: [String]) {
         let parts = [code, description].compactMap(\.self).filter { !$0.isEmpty }
         guard !parts.isEmpty else { return nil }
-        let whole = parts.joined(separator: ": ")
+        // The rest is not shown.
+        let whole = String(parts.joined(separator: ": ").unicodeScalars.prefix(Self.longest + 1))
         guard !Self.repeats(secrets, whole) else {
             text = "(the text repeats a secret)"
             return
@@ -36,11 +37,13 @@ struct ProviderErrorText {
         text = String(shown) + (whole.unicodeScalars.count > Self.longest ? "..." : "")
     }
 
-    /// Whether `text` or its decoded form has a part of a secret in it, also one that is encoded for a form. Eight bytes
-    /// in a row are a part; a shorter secret counts whole.
+    /// Whether `text` or its decoded form has a part of a secret in it. Eight bytes in a row are a part; a shorter
+    /// secret counts whole.
     private static func repeats(_ secrets: [String], _ text: String) -> Bool {
-        let texts = [text, FormEncoding.percentDecoded(text) ?? text].map { Array($0.utf8) }
-        return secrets.flatMap { [$0, FormEncoding.encode($0)] }.contains { secret in
+        let bytes = Array(text.utf8)
+        let spaced = bytes.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        let texts = [bytes, decoded(bytes), decoded(spaced)]
+        return secrets.contains { secret in
             let secret = Array(secret.utf8)
             let length = min(secret.count, 8)
             guard length >= 4 else { return false }
@@ -50,6 +53,24 @@ struct ProviderErrorText {
                 return (0...text.count - length).contains { parts.contains(text[$0..<$0 + length]) }
             }
         }
+    }
+
+    /// Returns `text` with each `%` and two digits decoded. Other percent signs stay.
+    private static func decoded(_ text: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var rest = text[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2,
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            {
+                result.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                result.append(byte)
+            }
+        }
+        return result
     }
 
     /// The members that name an error, at the top or in an object `error`.
@@ -82,7 +103,10 @@ extension OAuthClient {
         guard let onErrorText, let failure = TokenEndpointFailure.refusal(in: answer),
             ![.refused("authorization_pending"), .refused("slow_down")].contains(failure.kind)
         else { return }
-        var secrets = form.filter { !Self.nonSecretFields.contains($0.name) }.map(\.value)
+        var secrets = form.filter { name, value in
+            !Self.nonSecretFields.contains(name)
+                && (Self.secretFields.contains(name) || value.utf8.count >= 8)
+        }.map(\.value)
         if case .clientSecretBasic(let secret) = authentication {
             secrets += [secret.unprotectedText(), header?.split(separator: " ").last.map(String.init)]
                 .compactMap(\.self)
@@ -92,10 +116,19 @@ extension OAuthClient {
         }
     }
 
+    /// The form fields that are always secret. Other ones are the provider's own parameters.
+    private static let secretFields: Set<String> = [
+        "client_assertion", "client_secret", "code", "code_verifier", "device_code", "nonce", "refresh_token",
+        "state", "subject_token", "token",
+    ]
+
     /// The form fields without secrets.
     private static let nonSecretFields: Set<String> = [
-        "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource", "scope",
-        "token_type_hint",
+        "audience", "client_assertion_type", "client_id", "code_challenge", "code_challenge_method",
+        "grant_type",
+        "prompt", "redirect_uri", "requested_token_type", "resource", "response_mode", "response_type",
+        "scope",
+        "subject_token_type", "token_type_hint",
     ]
 }
 #endif

@@ -1,5 +1,6 @@
 #if OAuth
 internal import JWTKit
+internal import Synchronization
 internal import TokenVault
 internal import TokenVaultAuth
 
@@ -55,6 +56,15 @@ struct RequestAuthentication {
         }
         return [endpoint.text] + others
     }
+}
+
+/// The audiences that endpoints accepted, so that no later request tries another one first.
+final class AcceptedAudiences: Sendable {
+    private let inside = Mutex<[String: String]>([:])
+
+    func value(_ endpoint: String) -> String? { inside.withLock { $0[endpoint] } }
+
+    func note(_ audience: String, at endpoint: String) { inside.withLock { $0[endpoint] = audience } }
 }
 
 /// The claims of a client's assertion (RFC 7523 section 3).

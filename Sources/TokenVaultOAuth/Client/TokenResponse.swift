@@ -22,7 +22,7 @@ struct TokenResponse: Sendable {
     /// Whether the server gave a lifetime that cannot be used.
     let hasUnusableLifetime: Bool
     /// In seconds, above zero; an extension that several providers have.
-    let refreshTokenExpiresIn: Double?
+    private(set) var refreshTokenExpiresIn: Double?
     var serverDate: Date?
 
     /// Reads `body`. Throws `malformedResponse`, and `unsupported` for another token type.
@@ -67,6 +67,7 @@ struct TokenResponse: Sendable {
     var ofClient: TokenResponse {
         var response = self
         response.refreshToken = nil
+        response.refreshTokenExpiresIn = nil
         response.idToken = nil
         return response
     }

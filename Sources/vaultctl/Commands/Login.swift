@@ -76,6 +76,13 @@ struct Login: VaultCommand {
         let stored = try reading(name) { () throws(TokenError) in try place.profile(name) }
         let known = provider.isWhole ? stored?.content : try stored?.profile
         let settings = try settings(provider, choice, client, credentials, known?.settings)
+        if let redirect = choice.redirect,
+            let other = try place.profile(sharing: redirect, ofOtherThan: settings.issuer)
+        {
+            console.note(
+                "the profile \(other) of another provider has the same redirect address: a dishonest provider could get the code of the other one; give each a path of its own"
+            )
+        }
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
         // arguments.
         let isNameEnough = provider.isNone
@@ -171,10 +178,11 @@ struct Login: VaultCommand {
         let usual = keepsFlow ? known?.flow ?? .browser : .browser
         settings.flow = device ? .device : clientCredentials ? .clientCredentials : usual
         let isOfClient = settings.flow == .clientCredentials
-        // Scopes and parameters of a preset are for users, as are the scopes of a profile with another flow.
+        // Scopes and parameters for users are not for the client itself.
         let preset = isOfClient ? nil : provider.preset
-        let knownScopes = isOfClient == (known?.flow == .clientCredentials) ? known?.scopes : nil
-        settings.scopes = choice.scopes.isEmpty ? preset?.scopes ?? knownScopes ?? [] : choice.scopes
+        let sameKind = known.flatMap { isOfClient == ($0.flow == .clientCredentials) ? $0 : nil }
+        settings.scopes =
+            choice.scopes.isEmpty ? preset?.scopes ?? sameKind?.scopes ?? [] : choice.scopes
         settings.redirect = choice.redirect ?? known?.redirect ?? preset?.redirect
         settings.redirectPort =
             choice.port ?? (choice.redirect == nil ? known?.redirectPort : nil) ?? 0
@@ -184,12 +192,17 @@ struct Login: VaultCommand {
         settings.endpoints = provider.endpoints ?? (provider.isWhole ? nil : sameProvider?.endpoints)
         settings.allowedOrigins =
             provider.allowedOrigins ?? preset?.allowedOrigins ?? sameProvider?.allowedOrigins ?? []
-        settings.parameters = (preset?.parameters ?? [:]).merging(known?.parameters ?? [:]) { $1 }
+        settings.parameters = (preset?.parameters ?? [:]).merging(sameKind?.parameters ?? [:]) { $1 }
             .merging(choice.parameters) { $1 }.filter { !$0.value.isEmpty }
         settings.resources = choice.resources ?? known?.resources ?? []
         settings.trustedAudiences = choice.trustedAudiences ?? known?.trustedAudiences ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
         try client.apply(credentials, to: &settings, known: known)
+        guard !isOfClient || settings.clientSecret != nil || settings.clientIdentity?.key != nil else {
+            throw .usage(
+                "--client-credentials needs a client with a secret or a key",
+                "give --client-secret-file or --client-key-file")
+        }
         return settings
     }
 

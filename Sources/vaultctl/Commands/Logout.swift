@@ -50,11 +50,9 @@ struct Logout: VaultCommand {
         signOut.forgetsProfile = forgetProfile
         signOut.deadline = console.deadline
         signOut.entered = { signals.note($0) }
-        var isEnded = false
-        defer { if let page, isEnded { show(page, console) } }
         try signals.during { () throws(CommandFailure) in
             let outcome = queue.run(console) { [signOut] in await signOut.run() }
-            isEnded = outcome.isEnded
+            if let page, outcome.isEnded { show(page, console) }
             do throws(CommandFailure) { try report(outcome, name, console) } catch {
                 guard signals.signal != nil else { throw error }
                 // A signal takes effect before a failure is printed, so a note replaces the failure.
@@ -84,7 +82,7 @@ struct Logout: VaultCommand {
         guard let browser = Browser.find(for: page) else {
             return console.note("to end the session of your browser, open \(page)")
         }
-        console.note("a browser shows \(page)")
+        console.note("a browser shows this address; if it does not, open it there yourself: \(page)")
         do throws(SystemFailure) { try browser.start(orAdvise: "open the address above") } catch {
             console.note("the browser does not start: open the address above")
         }

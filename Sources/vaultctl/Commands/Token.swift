@@ -77,9 +77,14 @@ struct Token: VaultCommand {
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
         let place = try session.profileStore()
-        var tokens = try tokens(
+        var (tokens, source) = try tokens(
             of: name, in: place, renew: arguments.renew, configuration, console,
             isVerbose: arguments.isVerbose)
+        if let target = arguments.exchange {
+            tokens = try exchanged(
+                tokens, of: source, for: target, name, in: place, console, arguments.isVerbose)
+            if tokens.hasUnusableLifetime { console.note(CommandFailure.unusableLifetime) }
+        }
         let idToken =
             arguments.isOfUser ? try Self.idToken(of: tokens, name, isRenewed: arguments.renew) : nil
         if arguments.minimumValidity != nil {
@@ -89,9 +94,6 @@ struct Token: VaultCommand {
             }
             let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
             note(expiry, configuration.accessTokenRefreshBuffer, console)
-        }
-        if let target = arguments.exchange {
-            tokens = try exchanged(tokens, for: target, name, in: place, console, arguments.isVerbose)
         }
         if arguments.json {
             var json = JSONWriter(console.output)
@@ -118,7 +120,9 @@ struct Token: VaultCommand {
         guard let idToken = tokens.idSecret else {
             throw CommandFailure(
                 .notFound, "the provider gave no ID token",
-                "\(CommandFailure.signingIn(name).dropLast()) --scope openid\" asks for one")
+                tokens.isOfClient
+                    ? "a client's own session has none: leave --id out"
+                    : "\(CommandFailure.signingIn(name).dropLast()) --scope openid\" asks for one")
         }
         if let expiry = tokens.idTokenExpiry, expiry <= Date() {
             throw CommandFailure(
@@ -147,7 +151,7 @@ struct Token: VaultCommand {
     private static func tokens(
         of name: String, in place: ProfileStore, renew: Bool, _ configuration: TokenManager.Configuration,
         _ console: Console, isVerbose: Bool
-    ) throws(CommandFailure) -> TokenInfo {
+    ) throws(CommandFailure) -> (tokens: TokenInfo, source: TokenSource?) {
         let stored: StoredToken
         do throws(TokenError) {
             stored = try StoredToken.look(for: name, in: place.blocking, configuration: configuration)
@@ -156,15 +160,15 @@ struct Token: VaultCommand {
         }
         if stored.isFresh, !renew {
             noteLostRenewal(of: stored, name, in: place, console)
-            return stored.tokens
+            return (stored.tokens, stored.source)
         }
         let (profile, program): (Profile, OAuthProgram)
         do throws(CommandFailure) {
-            (profile, program) = try provider(of: stored, name, in: place)
+            (profile, program) = try provider(stored.source, name, in: place)
         } catch {
             guard stored.isUsable, !renew, error.cause == nil else { throw error }
             console.note("the token was not renewed: \(error.happened): \(error.advice)")
-            return stored.tokens
+            return (stored.tokens, stored.source)
         }
         guard !renew || stored.tokens.isRenewable else {
             throw CommandFailure(
@@ -196,7 +200,8 @@ struct Token: VaultCommand {
         {
             noteLostRenewal(of: now, name, in: place, console)
         }
-        return tokens
+        // A renewal stays in its session, which has one source.
+        return (tokens, stored.source)
     }
 
     /// Prints a note that the provider may reject the token, because the provider may have issued a newer
@@ -212,16 +217,14 @@ struct Token: VaultCommand {
                 + "with --renew")
     }
 
-    /// Returns the token of another service, exchanged for `tokens`. It is not stored.
+    /// Returns the token of another service, exchanged for `tokens`. It is not stored. The tokens go only to the provider
+    /// that issued them, `source`: another sign-in may have replaced the profile meanwhile.
     private static func exchanged(
-        _ tokens: TokenInfo, for target: ExchangeTarget, _ name: String, in place: ProfileStore,
+        _ tokens: TokenInfo, of source: TokenSource?, for target: ExchangeTarget, _ name: String,
+        in place: ProfileStore,
         _ console: Console, _ isVerbose: Bool
     ) throws(CommandFailure) -> TokenInfo {
-        let stored = try reading(name) { () throws(TokenError) in
-            try StoredToken.look(
-                for: name, in: place.blocking, configuration: TokenManager.Configuration())
-        }
-        let (profile, program) = try provider(of: stored, name, in: place)
+        let (profile, program) = try provider(source, name, in: place)
         let exchange = TokenExchange(
             token: tokens.accessToken, audience: target.audience, resources: target.resources,
             scopes: target.scopes)
@@ -240,20 +243,31 @@ struct Token: VaultCommand {
                 }
             }
             switch outcome {
-            case .success(let tokens): return tokens
-            case .failure(.failed(let failure)): throw CommandFailure(failure)
-            case .failure(let trouble): throw CommandFailure(trouble, isSignIn: false)
+            case .success(let tokens):
+                guard signals.signal != nil else { return tokens }
+                console.note("the exchanged token is good until it expires")
+                throw .interrupted
+            case .failure(let trouble):
+                let failure = trouble.refreshFailure
+                guard signals.signal == nil else {
+                    if failure.leavesOutcomeUnknown || failure.leavesTokens {
+                        console.note("the provider may have given a token that is good until it expires")
+                    }
+                    throw .interrupted
+                }
+                throw CommandFailure(
+                    .refreshFailed(failure, retryAfter: failure.retryAfter), trouble, name)
             }
         }
     }
 
     /// Returns the profile of the provider that issued the stored tokens, and the program that asks it.
     private static func provider(
-        of stored: StoredToken, _ name: String, in place: ProfileStore
+        _ source: TokenSource?, _ name: String, in place: ProfileStore
     ) throws(CommandFailure) -> (Profile, OAuthProgram) {
         let known = try reading(name) { () throws(TokenError) in try place.profile(name) }
         guard let profile = try known?.profile else { throw .noProfile }
-        guard stored.source == profile.source else { throw .otherSource(name) }
+        guard source == profile.source else { throw .otherSource(name) }
         return (profile, try OAuthProgram.find())
     }
 }

@@ -55,7 +55,7 @@ struct ClientChoice {
         keyPath = try Settings.path(options.clientKeyFile, named: "--client-key-file", environment: nil)
         for (option, value) in [
             ("--client-key-id", options.clientKeyID), ("--client-team", options.clientTeam),
-        ] where value.map({ !Self.isName($0) }) ?? false {
+        ] where value.map({ !$0.isEmpty && !Self.isName($0) }) ?? false {
             throw .usage("\(option) is not visible ASCII without spaces", "copy it from the provider's page")
         }
         keyID = options.clientKeyID
@@ -74,6 +74,9 @@ struct ClientChoice {
         else {
             throw .usage(
                 "--client-authentication none excludes a secret and a key", "remove one of them")
+        }
+        guard method == nil || teamID?.isEmpty ?? true else {
+            throw .usage("--client-team excludes --client-authentication", "remove one of them")
         }
         guard secretSource.isNone || keyPath == nil else {
             throw .usage("the client has both a secret and a key", "remove one of them")
@@ -115,8 +118,13 @@ struct ClientChoice {
             }
             identity.key = key.unprotectedText()
         }
-        identity.keyID = keyID ?? identity.keyID
-        identity.teamID = teamID ?? identity.teamID
+        // An empty value removes a stored one.
+        if let keyID { identity.keyID = keyID.isEmpty ? nil : keyID }
+        if let teamID {
+            identity.teamID = teamID.isEmpty ? nil : teamID
+            // The key signs Apple's secret then.
+            identity.method = nil
+        }
         identity.method = method ?? identity.method
         try Self.check(identity, settings.clientSecret)
         settings.clientIdentity = identity == ClientIdentity() ? nil : identity

@@ -20,14 +20,16 @@ struct ExchangeOptions: ParsableArguments {
     /// Checks the options. Returns `nil` when no exchange is asked for. Throws a usage failure.
     func target() throws(CommandFailure) -> ExchangeTarget? {
         guard audience != nil || !resource.isEmpty || !scope.isEmpty else { return nil }
-        guard audience?.isEmpty != true, resource.allSatisfy(SignInSettings.isResource) else {
-            throw .usage(
-                "--audience is empty, or --resource is not an absolute address",
-                "give it as in --audience billing or --resource https://api.example.com/")
+        guard audience?.isEmpty != true else {
+            throw .usage("--audience is empty", "give it a value, or leave it out")
         }
-        guard !scope.contains(where: { $0.isEmpty || $0.contains(" ") }) else {
+        guard resource.allSatisfy(SignInSettings.isResource) else {
+            throw .usage("--resource is not an absolute address", "give it as in https://api.example.com/")
+        }
+        guard scope.allSatisfy(SignInSettings.isScope) else {
             throw .usage(
-                "--scope has more than one scope", "give each its own, as in --scope openid --scope read")
+                "--scope has more than one scope, or a character that no scope has",
+                "give each its own, as in --scope openid --scope read")
         }
         return ExchangeTarget(audience: audience, resources: resource, scopes: scope)
     }

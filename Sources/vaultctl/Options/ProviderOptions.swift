@@ -74,6 +74,9 @@ struct ProviderChoice {
         ] where value?.isEmpty == true {
             throw .usage("\(option) is empty", "give it a value, or leave it out")
         }
+        guard options.clientID?.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) ?? true else {
+            throw .usage("--client-id is not visible ASCII", "copy it from the provider's page")
+        }
         clientID = options.clientID
         issuer = options.issuer
         allowedOrigins = options.allowOrigin.isEmpty ? nil : options.allowOrigin.filter { !$0.isEmpty }

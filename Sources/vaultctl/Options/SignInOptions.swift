@@ -61,6 +61,9 @@ struct SignInChoice {
             throw .usage(
                 "--scope has more than one scope", "give each its own, as in --scope openid --scope read")
         }
+        guard options.scope.allSatisfy(SignInSettings.isScope) else {
+            throw .usage("--scope has a character that no scope has", "use visible ASCII without quotes")
+        }
         scopes = options.scope
         let resources = options.resource.filter { !$0.isEmpty }
         guard resources.allSatisfy(SignInSettings.isResource) else {

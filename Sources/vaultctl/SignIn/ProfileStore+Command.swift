@@ -24,6 +24,26 @@ extension ProfileStore {
         return text
     }
 
+    /// Returns the name of a profile of another provider that has the same redirect address; `nil` for none. Ports do not
+    /// count, because providers ignore those of the loopback (RFC 8252 section 7.3).
+    func profile(
+        sharing redirect: RedirectAddress, ofOtherThan issuer: String
+    ) throws(CommandFailure) -> String? {
+        let listing = try calling { () throws(TokenStorageError) in
+            try blocking.list(TokenQuery(prefix: Self.profiles))
+        }
+        for item in listing.items {
+            let name = Self.name(of: item.key)
+            let stored = try reading(name) { () throws(TokenError) in try profile(name) }
+            if let other = stored?.content?.settings, other.issuer != issuer, let address = other.redirect,
+                address.host == redirect.host, address.path == redirect.path
+            {
+                return name
+            }
+        }
+        return nil
+    }
+
     /// Returns the failure for a missing session: the profile is signed out or does not exist.
     func absence(of name: String) throws(CommandFailure) -> CommandFailure {
         try reading(name) { () throws(TokenError) in try profile(name) } == nil

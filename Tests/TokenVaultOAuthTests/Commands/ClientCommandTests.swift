@@ -192,19 +192,29 @@ import TokenVaultAuth
                 ? .json(#"{"access_token":"fake-own","token_type":"Bearer","expires_in":3600}"#)
                 : asked.form["audience"] == "billing"
                     ? .json(#"{"access_token":"fake-other","token_type":"Bearer","expires_in":60}"#)
-                    : .json(#"{"error":"invalid_target","error_description":"No such API."}"#, status: 400)
+                    : asked.form["audience"] == "lost"
+                        ? .dropped
+                        : .json(
+                            #"{"error":"invalid_target","error_description":"No such API."}"#, status: 400)
         }
         let home = try SignInHome(nil)
         let secret = try file("secret", "not-a-real-secret\n", in: home)
         let login = try home.start([
             "login", "work", "--issuer", server.origin, "--client-id", "fake", "--token-endpoint",
-            "\(server.origin)/token", "--client-secret-file", secret, "--client-credentials",
+            "\(server.origin)/token", "--client-secret-file", secret, "--client-credentials", "--audience",
+            "own", "--resource", "urn:own",
         ]).end()
         #expect(login.status == 0, "\(login.error)")
         let other = try home.run("token", "work", "--audience", "billing", "--scope", "read")
         #expect(other.status == 0 && other.output == "fake-other", "\(other.error)")
         let asked = try #require(server.asked.last)
         #expect(asked.form["subject_token"] == "fake-own" && asked.form["scope"] == "read")
+        // Nothing of the profile's own request is for the other service.
+        #expect(!asked.body.contains("audience=own") && !asked.body.contains("urn%3Aown"), "\(asked.body)")
+        let bounded = try home.run("token", "work", "--audience", "billing", "--min-valid", "30m")
+        #expect(bounded.error.contains("less than --min-valid"), "\(bounded.error)")
+        let lost = try home.run("token", "work", "--audience", "lost")
+        #expect(lost.status == 10 && lost.output.isEmpty, "\(lost.error)")
         #expect(try home.run("token", "work").output == "fake-own")
         let refused = try home.run("token", "work", "--audience", "none", "--verbose")
         #expect(refused.status == 5 && refused.output.isEmpty, "\(refused.output)")
@@ -217,7 +227,49 @@ import TokenVaultAuth
             let mistaken = try home.start(["token", "work"] + more).end()
             #expect(mistaken.status == 64 && mistaken.error.contains(reason), "\(mistaken.error)")
         }
-        #expect(server.asked.count == 3)
+        #expect(server.asked.count == 5)
+    }
+
+    /// What the client asks for itself is not for a user's sign-in, and the other way round.
+    @Test func aChangeOfTheFlowKeepsNoScopesAndParameters() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let secret = try file("secret", "not-a-real-secret\n", in: home)
+        let first = try home.start([
+            "login", "work", "--issuer", Self.issuer, "--client-id", "fake", "--client-credentials",
+            "--client-secret-file", secret, "--scope", "own", "--parameter", "api_key=fake",
+        ]).end()
+        #expect(first.status == 0, "\(first.error)")
+        #expect(try home.run("login", "work").status == 0)
+        let kept = try settings(home, "client_credentials")
+        #expect(kept.contains("api_key") && kept.contains(#""own""#))
+        #expect(try home.run("login", "work", "--device").status == 0)
+        let user = try settings(home, "device")
+        #expect(!user.contains("api_key") && !user.contains(#""own""#) && user.contains("not-a-real-secret"))
+        let none = try home.run(
+            "login", "work", "--client-credentials", "--client-authentication", "none")
+        #expect(none.status == 64 && none.error.contains("needs a client with"), "\(none.error)")
+    }
+
+    @Test func aTeamAndAKeyNameCanBeTakenBack() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        let key = try file("key.pem", P256.Signing.PrivateKey().pemRepresentation, in: home)
+        let first = try home.signIn(
+            at: Self.issuer, "--client-key-file", key, "--client-key-id", "key-1",
+            "--client-authentication", "private_key_jwt"
+        ).end()
+        #expect(first.status == 0, "\(first.error)")
+        let apple = try home.run("login", "work", "--no-browser", "--client-team", "TEAM")
+        #expect(apple.status == 0, "\(apple.error)")
+        #expect(try !settings(home).contains("private_key_jwt") && settings(home).contains("TEAM"))
+        let both = try home.run(
+            "login", "work", "--client-team", "TEAM", "--client-authentication", "private_key_jwt")
+        #expect(both.status == 64 && both.error.contains("--client-team excludes"), "\(both.error)")
+        let plain = try home.run(
+            "login", "work", "--no-browser", "--client-team", "", "--client-key-id", "")
+        #expect(plain.status == 0, "\(plain.error)")
+        #expect(try !settings(home).contains("TEAM") && !settings(home).contains("key-1"))
     }
 
     /// The page of the provider, in a browser that notes what it is started with.

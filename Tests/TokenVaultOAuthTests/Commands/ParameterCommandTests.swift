@@ -40,6 +40,8 @@ import Testing
         (["--parameter", "=a"], "cannot be given"), (["--parameter", "Client_Id=a"], "cannot be given"),
         (["--parameter", "a=1", "--parameter", "a=2"], "once"),
         (["--parameter", "audience=1", "--audience", "2"], "once"), (["--resource", "api"], "https://"),
+        (["--scope", "a\"b"], "no scope has"), (["--scope", "a b"], "more than one scope"),
+        (["--client-id", "\u{e4}"], "--client-id is not visible ASCII"),
     ])
     func mistakesComeBeforeTheSignIn(_ arguments: [String], _ reason: String) throws {
         let home = try SignInHome(nil)

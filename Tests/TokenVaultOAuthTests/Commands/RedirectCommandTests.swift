@@ -39,6 +39,25 @@ import Testing
             ])
     }
 
+    /// One provider could get the code of the other one (RFC 9700 section 4.4.2).
+    @Test func aSharedRedirectAddressIsNoted() throws {
+        let home = try SignInHome(nil)
+        try SaidWorker().place(in: home)
+        for (profile, issuer, address, isNoted) in [
+            ("one", "https://a.example.com", "http://localhost:8400/in", false),
+            ("one", "https://a.example.com", "http://localhost:8400/in", false),
+            ("two", "https://b.example.com", "http://localhost:8401/other", false),
+            ("three", "https://a.example.com", "http://localhost/in", false),
+            ("four", "https://c.example.com", "http://localhost/in", true),
+        ] {
+            let outcome = try home.run(
+                "login", profile, "--issuer", issuer, "--client-id", "fake", "--no-browser",
+                "--redirect-uri", address)
+            #expect(outcome.status == 0, "\(outcome.error)")
+            #expect(outcome.error.contains("has the same redirect address") == isNoted, "\(outcome.error)")
+        }
+    }
+
     /// A dishonest provider's metadata names the page of an honest provider. The page is not shown, and
     /// --allow-origin is suggested.
     @Test func thePageOfAnotherProviderIsNotShown() async throws {
@@ -60,7 +79,7 @@ import Testing
         #expect(!refused.error.contains("open this address"))
         // With --allow-origin, the honest provider still issues no code, because the path is not registered there.
         let misled = try home.start(arguments + ["--allow-origin", honest.origin])
-        let address = try misled.expect(after: "in a browser on this machine: ", until: "\n")
+        let address = try misled.expect(after: "open this address in a browser: ", until: "\n")
         #expect(address.contains("%2Fissuer%2F127.0.0.1"), "\(address)")
         let browser = try #require(home.environment["BROWSER"])
         let page = try RunningCommand(browser, [address], home.environment).end()
