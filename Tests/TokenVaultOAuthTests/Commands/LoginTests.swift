@@ -456,7 +456,7 @@ import TokenVaultAuth
         let reader = open(pipe, O_RDONLY | O_CLOEXEC)
         try #require(reader >= 0)
         defer { close(reader) }
-        _ = try login.expect(after: "on this machine: ", until: "\n")
+        _ = try login.expect(after: "open this address in a browser: ", until: "\n")
         login.send(signal)
         #expect(try login.end().status == 128 + signal)
         var byte: UInt8 = 0
