@@ -3,6 +3,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import NIOHTTP1
+import Synchronization
 import TestLanes
 import Testing
 import TokenVault
@@ -164,6 +165,26 @@ import TokenVaultCrypto
         try await revoke(TokenInfo(accessToken: "fake"))
         #expect(server.asked.count == count + 1)
         if path != "/revoke" { _ = try await refreshRequest(client).get() }
+    }
+
+    /// A gateway that is busy has not looked at the assertion.
+    @Test func aBusyGatewayAcceptsNoAudience() async throws {
+        let answers = Mutex(0)
+        let server = try await ScriptedServer { _ in
+            let number = answers.withLock { count in
+                count += 1
+                return count
+            }
+            switch number {
+            case 1: return .json("{}", status: 503)
+            case 2: return .json(#"{"error":"invalid_client"}"#, status: 401)
+            default: return .json(tokenAnswer)
+            }
+        }
+        let keyed = try client(server, authentication: .privateKeyJWT(try key(Self.samples[0])))
+        #expect(await refreshRequest(keyed).failure?.kind == .serverError(503))
+        _ = try await refreshRequest(keyed).get()
+        #expect(server.asked.count == 3)
     }
 
     @Test func aRefusedClientIsRefused() async throws {

@@ -8,7 +8,6 @@ internal import TokenVaultPlatform
 package final class TerminalLines: Sendable {
     private let event: WakeEvent
     private let isOver = Monitor(false)
-
     private let cut: @Sendable () -> Void
 
     /// The longest line, in bytes. The terminal cuts a longer one (`termios(3)`, canonical mode).

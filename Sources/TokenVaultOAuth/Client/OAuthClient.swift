@@ -89,7 +89,9 @@ public struct OAuthClient: Sendable {
         _ form: FormEncoding.Fields, to endpoint: WebAddress
     ) async -> Result<OAuthTransport.Answer, RefreshFailure> {
         var audiences = RequestAuthentication.audiences(self, endpoint)[...]
-        if let known = acceptedAudiences.value(endpoint.text) { audiences = [known] }
+        if let known = acceptedAudiences.value(endpoint.text) {
+            audiences = [known] + audiences.filter { $0 != known }
+        }
         while true {
             let audience = audiences.popFirst() ?? endpoint.text
             let proof: RequestAuthentication
@@ -104,9 +106,9 @@ public struct OAuthClient: Sendable {
             guard case .success(let answer) = outcome else { return outcome }
             let failure = TokenEndpointFailure.failure(of: answer)
             // The provider did not look at the rest of the request.
-            let isRefused = failure.kind == .refused("invalid_client")
-            if isRefused, !audiences.isEmpty { continue }
-            if !isRefused { acceptedAudiences.note(audience, at: endpoint.text) }
+            if failure.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
+            // A gateway may have answered with an error, without a look at the assertion.
+            if answer.isSuccess { acceptedAudiences.note(audience, at: endpoint.text) }
             reportErrorText(of: answer, to: sent, proof.header)
             return outcome
         }

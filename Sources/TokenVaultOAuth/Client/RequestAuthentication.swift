@@ -15,7 +15,7 @@ struct RequestAuthentication {
     /// The `Authorization` header; `nil` for none.
     private(set) var header: String?
 
-    /// Creates the authentication of `client`. An assertion is for `audience`. Throws `invalid`.
+    /// Creates the authentication of `client`. An assertion is for `audience`. Throws `invalidKey`.
     init(_ client: OAuthClient, audience: String) async throws(OAuthError) {
         let name = client.clientID
         fields = [("client_id", name)]
