@@ -96,7 +96,10 @@ import TokenVault
         #expect(good.status == 0 && good.output == "fake-3", "\(good.error)")
         let sent = try home.run("token", "work", "--renew")
         #expect(sent.status == 9 && sent.output.isEmpty, "\(sent.error)")
-        #expect(home.asked("refresh").isEmpty)
+        // A good token is not sent for an exchange either.
+        let exchanged = try home.run("token", "work", "--audience", "billing")
+        #expect(exchanged.status == 9 && exchanged.output.isEmpty, "\(exchanged.error)")
+        #expect(home.asked("refresh").isEmpty && home.asked("exchange").isEmpty)
     }
 
     /// What cannot be used is not stored, and neither is the profile; what came with it is revoked.
