@@ -13,7 +13,14 @@ struct Program {
                 throw CommandFailure.usage("an argument is not UTF-8", "write it in UTF-8")
             }
             defer { console.endSilence() }
-            let status = try perform(arguments)
+            let status: ExitStatus
+            if let retrieve = FastRetrieve.parse(arguments) {
+                status = try Retrieve.execute(retrieve, console)
+            } else if let token = FastToken.parse(arguments) {
+                status = try Token.execute(token, console)
+            } else {
+                status = try execute(arguments)
+            }
             console.progress.clear()
             try console.output.finish()
             return status
@@ -26,13 +33,7 @@ struct Program {
         }
     }
 
-    private func perform(_ arguments: [String]) throws(CommandFailure) -> ExitStatus {
-        if let retrieve = FastRetrieve.parse(arguments) {
-            return try Retrieve.execute(retrieve, console)
-        }
-        if let token = FastToken.parse(arguments) {
-            return try Token.execute(token, console)
-        }
+    private func execute(_ arguments: [String]) throws(CommandFailure) -> ExitStatus {
         switch try CommandLineParser.parse(arguments) {
         case .command(let command): return try command.execute(console)
         case .text(let text):

@@ -33,11 +33,11 @@ import TokenVaultAuth
         configuration.tlsConfiguration = trust
         let address = try #require(
             WebAddress("https://\(origin.host):\(origin.port)\(Self.path)"))
-        switch await OAuthTransport(configuration: configuration).get(address) {
-        case .success(let answer): return answer.status
-        case .failure(let failure):
+        do throws(RefreshFailure) {
+            return try await OAuthTransport(configuration: configuration).get(address).status
+        } catch {
             // The refresh token that would have been sent is as good as before.
-            #expect(failure.kind == .notSent)
+            #expect(error.kind == .notSent)
             return nil
         }
     }

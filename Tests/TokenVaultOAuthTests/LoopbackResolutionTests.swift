@@ -33,7 +33,7 @@ import TokenVaultAuth
     @Test(arguments: ["localhost", "LocalHost"]) func itIsReached(_ host: String) async throws {
         let server = try await ScriptedServer(always: .json("{}"))
         let address = try #require(WebAddress.secure("http://\(host):\(server.port)/x"))
-        let answer = try await OAuthTransport().get(address).get()
+        let answer = try await OAuthTransport().get(address)
         #expect(answer.isSuccess && server.asked.map(\.path) == ["/x"])
     }
 }

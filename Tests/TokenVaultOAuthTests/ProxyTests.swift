@@ -12,7 +12,7 @@ import TokenVaultAuth
         _ address: String, _ configuration: OAuthTransport.Configuration
     ) async throws -> Int? {
         let address = try #require(WebAddress(address))
-        return try? await OAuthTransport(configuration: configuration).get(address).get().status
+        return try? await OAuthTransport(configuration: configuration).get(address).status
     }
 
     @Test func onlyHostsWithoutAnExceptionUseTheProxy() async throws {

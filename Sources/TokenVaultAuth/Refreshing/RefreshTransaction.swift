@@ -70,15 +70,16 @@ struct RefreshTransaction: Sendable {
             guard let begun = try await replace(stored, with: record) else { continue }
             await configuration.step(.intentStored)
             let (start, pending) = (now, begun.record)
-            let answer = await ask(
-                RefreshRequest(
-                    account: store.account,
-                    refreshToken: record.tokens.isOfClient ? "" : record.tokens.refreshToken ?? "",
-                    scope: record.tokens.clientScopes?.joined(separator: " ") ?? record.tokens.scope,
-                    idToken: record.tokens.idToken, source: record.source,
-                    subject: record.source.flatMap { _ in record.user?.identifier },
-                    isRetryOfUnknownOutcome: isRetry)
-            ) { late in
+            let request = RefreshRequest(
+                account: store.account,
+                refreshToken: record.tokens.isOfClient ? "" : record.tokens.refreshToken ?? "",
+                scope: record.tokens.clientScopes?.joined(separator: " ") ?? record.tokens.scope,
+                idToken: record.tokens.idToken, source: record.source,
+                subject: record.source.flatMap { _ in record.user?.identifier },
+                isRetryOfUnknownOutcome: isRetry)
+            let answer = await configuration.bounded { [provider] in
+                try await provider(request).usable()
+            } late: { late in
                 // No caller waits any more, and another process may hold the lease. Stored only if the old
                 // tokens are still there.
                 _ = try? await save(
@@ -145,22 +146,6 @@ struct RefreshTransaction: Sendable {
                 return nil
             }
             return now
-        }
-    }
-
-    private func ask(
-        _ request: RefreshRequest, late: @escaping @Sendable (TokenRefreshResponse) async -> Void
-    ) async -> Result<TokenRefreshResponse, RefreshFailure> {
-        let provider = provider
-        return await configuration.bounded {
-            guard let response = try await provider(request).usable else {
-                // The server reported success, so it may have taken the token. The same call does not send
-                // the token again.
-                throw RefreshFailure(.unusable(200))
-            }
-            return response
-        } late: {
-            await late($0)
         }
     }
 

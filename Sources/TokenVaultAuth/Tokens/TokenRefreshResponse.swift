@@ -95,9 +95,11 @@ extension TokenRefreshResponse {
         text.utf8.count <= 16 << 10 && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
     }
 
-    /// This response without unusable parts; `nil` when its tokens cannot be used at all. A lifetime that is
-    /// not above zero is dropped.
-    var usable: TokenRefreshResponse? {
+    /// Returns this response without unusable parts. A lifetime that is not above zero is dropped.
+    ///
+    /// Throws `unusable(200)` when the tokens cannot be used at all. The server reported success, so it may have taken
+    /// the token. The same call does not send the token again.
+    func usable() throws(RefreshFailure) -> TokenRefreshResponse {
         func isUsable(_ token: String) -> Bool {
             token.utf8.count <= Self.longestToken && Secret(utf8: token).isTokenText
         }
@@ -106,7 +108,9 @@ extension TokenRefreshResponse {
         }
         var response = self
         if response.refreshToken?.isEmpty == true { response.refreshToken = nil }
-        guard isUsable(accessToken), response.refreshToken.map(isUsable) ?? true else { return nil }
+        guard isUsable(accessToken), response.refreshToken.map(isUsable) ?? true else {
+            throw RefreshFailure(.unusable(200))
+        }
         response.expiresIn = lifetime(expiresIn)
         response.hasUnusableLifetime = hasUnusableLifetime || expiresIn != nil && response.expiresIn == nil
         response.refreshTokenExpiresIn = lifetime(refreshTokenExpiresIn)

@@ -1,5 +1,6 @@
 #if OAuth
 internal import TokenVault
+internal import TokenVaultAuth
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -40,18 +41,15 @@ extension OAuthClient {
     private func push(
         _ request: AuthorizationRequest, to address: WebAddress
     ) async throws(OAuthError) -> AuthorizationRequest {
-        switch await post(request.fields, to: address) {
-        case .failure(let failure): throw .requestFailed(failure)
-        case .success(let answer):
-            if let failure = TokenEndpointFailure.refusal(in: answer) {
-                throw .requestFailed(failure.withoutRefreshToken)
-            }
-            guard let reference = try? JSONDecoder().decode(Reference.self, from: Data(answer.body)),
-                (1...512).contains(reference.requestURI.utf8.count),
-                reference.requestURI.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-            else { throw .malformedResponse("the request_uri") }
-            return request.referring(to: reference.requestURI, as: clientID)
+        let answer: OAuthTransport.Answer
+        do throws(RefreshFailure) { answer = try await post(request.fields, to: address) } catch {
+            throw .requestFailed(error.withoutRefreshToken)
         }
+        guard let reference = try? JSONDecoder().decode(Reference.self, from: Data(answer.body)),
+            (1...512).contains(reference.requestURI.utf8.count),
+            reference.requestURI.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else { throw .malformedResponse("the request_uri") }
+        return request.referring(to: reference.requestURI, as: clientID)
     }
 
     private struct Reference: Decodable {

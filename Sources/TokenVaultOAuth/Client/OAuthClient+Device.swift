@@ -34,15 +34,11 @@ extension OAuthClient {
         // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
         var form = try Scopes.fields(scopes) + parameters.ofAuthorization
         if case .clientSecretBasic = authentication { form.append(("client_id", clientID)) }
-        switch await post(form, to: endpoint) {
-        case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
-        case .success(let answer):
-            if let failure = TokenEndpointFailure.refusal(in: answer) {
-                throw .requestFailed(failure.withoutRefreshToken)
-            }
-            return try DeviceAuthorization(
-                answer.body, begun: begun, scopes: scopes)
+        let answer: OAuthTransport.Answer
+        do throws(RefreshFailure) { answer = try await post(form, to: endpoint) } catch {
+            throw Task.isCancelled ? .cancelled : .requestFailed(error.withoutRefreshToken)
         }
+        return try DeviceAuthorization(answer.body, begun: begun, scopes: scopes)
     }
 
     /// Waits until the user has granted access. Asks at the provider's interval, which grows by five seconds

@@ -39,7 +39,7 @@ extension OAuthClient {
             revokeRequestProvider: revokeRequestProvider, refreshRequestProvider: refreshRequestProvider)
     }
 
-    private func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
+    func refresh(_ request: RefreshRequest) async throws(RefreshFailure) -> TokenRefreshResponse {
         let form: FormEncoding.Fields =
             request.refreshToken.isEmpty
             ? [("grant_type", "client_credentials")]
@@ -53,13 +53,16 @@ extension OAuthClient {
         case .failure(.failed(let failure)), .failure(.useless(_, let failure)):
             throw request.refreshToken.isEmpty ? failure.withoutRefreshToken : failure
         }
-        guard isContinuation(response, of: request) else {
-            var failure = RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
-            failure.leavesTokens = !(await revokeUnused(response.tokens(begun: clock(), scopes: [])))
-            throw failure
+        var idToken: String?
+        if let new = response.idToken {
+            guard Self.isContinuation(new, of: request) else {
+                var failure = RefreshFailure(.refused("id_token_mismatch"), serverDate: response.serverDate)
+                failure.leavesTokens = !(await revokeUnused(response.tokens(begun: clock(), scopes: [])))
+                throw failure
+            }
+            let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
+            idToken = await isValid(new, response, within: min(idTokenPatience, left)) ? new : nil
         }
-        let left = transport.configuration.requestTimeout - (ContinuousClock.now - begun)
-        let idToken = await renewedIDToken(response, within: min(idTokenPatience, left))
         var renewed = TokenRefreshResponse(
             accessToken: response.accessToken, expiresIn: response.expiresIn,
             refreshToken: response.refreshToken, refreshTokenExpiresIn: response.refreshTokenExpiresIn,
@@ -69,39 +72,34 @@ extension OAuthClient {
         return renewed
     }
 
-    /// Whether the ID token of `response`, if there is one, belongs to the same user as the previous one.
-    private func isContinuation(_ response: TokenResponse, of request: RefreshRequest) -> Bool {
-        guard let claims = response.idToken.flatMap({ IDTokenClaims(unverified: $0) }) else { return true }
+    /// Whether a new ID token belongs to the same user as the previous one.
+    private static func isContinuation(_ idToken: String, of request: RefreshRequest) -> Bool {
+        guard let claims = IDTokenClaims(unverified: idToken) else { return true }
         guard let previous = request.idToken.flatMap({ IDTokenClaims(unverified: $0) }) else {
             return request.subject.map { $0.utf8.elementsEqual(claims.subject.utf8) } ?? true
         }
         return claims.isContinuation(of: previous)
     }
 
-    /// Returns the ID token of `response` if it proves valid within `limit`. The limit bounds the wait for
-    /// the other tokens, since the caller may give up.
-    private func renewedIDToken(_ response: TokenResponse, within limit: Duration) async -> String? {
-        guard let idToken = response.idToken, limit > .zero else { return nil }
-        let isValid = await withTaskGroup(of: Bool.self) { group in
-            group.addTask { await self.isValid(idToken, response) }
+    /// Whether the ID token of `response` proves valid within `limit`. The limit bounds the wait for the other
+    /// tokens, since the caller may give up.
+    private func isValid(
+        _ idToken: String, _ response: TokenResponse, within limit: Duration
+    ) async -> Bool {
+        guard limit > .zero else { return false }
+        let expectation = IDTokenExpectation(accessToken: response.accessToken)
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                let claims = try? await idTokenValidator.validate(
+                    idToken, expecting: expectation, serverDate: response.serverDate)
+                return claims != nil
+            }
             group.addTask {
                 try? await Task.sleep(for: limit)
                 return false
             }
             defer { group.cancelAll() }
             return await group.next() ?? false
-        }
-        return isValid ? idToken : nil
-    }
-
-    private func isValid(_ idToken: String, _ response: TokenResponse) async -> Bool {
-        do throws(OAuthError) {
-            _ = try await idTokenValidator.validate(
-                idToken, expecting: IDTokenExpectation(accessToken: response.accessToken),
-                serverDate: response.serverDate)
-            return true
-        } catch {
-            return false
         }
     }
 
@@ -155,10 +153,12 @@ extension OAuthClient {
 
     private func revoke(_ token: String, hint: String, at endpoint: WebAddress) async -> RefreshFailure? {
         let form: FormEncoding.Fields = [("token", token), ("token_type_hint", hint)]
-        switch await post(form, to: endpoint) {
-        case .failure(let failure): return failure
-        // The server also reports success for an unknown token.
-        case .success(let answer): return TokenEndpointFailure.refusal(in: answer)
+        do throws(RefreshFailure) {
+            // The server also reports success for an unknown token.
+            _ = try await post(form, to: endpoint)
+            return nil
+        } catch {
+            return error
         }
     }
 }

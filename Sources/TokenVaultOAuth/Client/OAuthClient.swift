@@ -83,11 +83,12 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
-    /// Sends `form` with the client's authentication to `endpoint`, and returns the answer. The failure is
-    /// `refused("cannot_ask")` when the client's key does not sign.
+    /// Sends `form` with the client's authentication to `endpoint`, and returns the answer, a success. Throws the
+    /// provider's refusal, the reason that there is no answer, and `refused("cannot_ask")` when the client's key does
+    /// not sign.
     func post(
         _ form: FormEncoding.Fields, to endpoint: WebAddress
-    ) async -> Result<OAuthTransport.Answer, RefreshFailure> {
+    ) async throws(RefreshFailure) -> OAuthTransport.Answer {
         var audiences = RequestAuthentication.audiences(self, endpoint)[...]
         if let known = acceptedAudiences.value(endpoint.text) {
             audiences = [known] + audiences.filter { $0 != known }
@@ -98,19 +99,20 @@ public struct OAuthClient: Sendable {
             do throws(OAuthError) {
                 proof = try await RequestAuthentication(self, audience: audience)
             } catch {
-                return .failure(RefreshFailure(.refused("cannot_ask")))
+                throw RefreshFailure(.refused("cannot_ask"))
             }
             let names = proof.fields.map(\.name)
             let sent = form.filter { !names.contains($0.name) } + proof.fields
-            let outcome = await transport.post(sent, to: endpoint, authorization: proof.header)
-            guard case .success(let answer) = outcome else { return outcome }
-            let failure = TokenEndpointFailure.failure(of: answer)
+            let answer = try await transport.post(sent, to: endpoint, authorization: proof.header)
+            guard let refusal = TokenEndpointFailure.refusal(in: answer) else {
+                // A gateway may answer with an error, without a look at the assertion.
+                acceptedAudiences.note(audience, at: endpoint.text)
+                return answer
+            }
             // The provider did not look at the rest of the request.
-            if failure.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
-            // A gateway may have answered with an error, without a look at the assertion.
-            if answer.isSuccess { acceptedAudiences.note(audience, at: endpoint.text) }
-            reportErrorText(of: answer, to: sent, proof.header)
-            return outcome
+            if refusal.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
+            reportErrorText(refusal, answer, sent, proof.header)
+            throw refusal
         }
     }
 
@@ -122,24 +124,22 @@ public struct OAuthClient: Sendable {
         guard let endpoint = WebAddress.secure(provider.tokenEndpoint) else {
             return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
-        switch await post(form, to: endpoint) {
-        case .failure(let failure): return .failure(.failed(failure))
-        case .success(let answer):
+        let answer: OAuthTransport.Answer
+        do throws(RefreshFailure) { answer = try await post(form, to: endpoint) } catch {
+            guard case .unusable(let status) = error.kind, !(200...299).contains(status) else {
+                return .failure(.failed(error))
+            }
+            // The response comes from a gateway, not from the token endpoint.
+            return .failure(.useless(.malformedResponse("the status"), error))
+        }
+        do throws(OAuthError) {
+            return .success(try TokenResponse(answer.body, serverDate: answer.serverDate))
+        } catch {
             let failure = TokenEndpointFailure.failure(of: answer)
-            guard case .unusable = failure.kind else { return .failure(.failed(failure)) }
-            guard answer.isSuccess else {
-                // The response comes from a gateway, not from the token endpoint.
-                return .failure(.useless(.malformedResponse("the status"), failure))
-            }
-            do throws(OAuthError) {
-                return .success(
-                    try TokenResponse(answer.body, serverDate: answer.serverDate))
-            } catch {
-                guard !isRefresh else { return .failure(.useless(error, failure)) }
-                let given = TokenResponse.leftovers(in: answer.body)
-                let isOver = await revokeUnused(given.tokens) && given.areAll
-                return .failure(.useless(isOver ? error : .tokensNotRevoked(error), failure))
-            }
+            guard !isRefresh else { return .failure(.useless(error, failure)) }
+            let given = TokenResponse.leftovers(in: answer.body)
+            let isOver = await revokeUnused(given.tokens) && given.areAll
+            return .failure(.useless(isOver ? error : .tokensNotRevoked(error), failure))
         }
     }
 

@@ -37,7 +37,7 @@ package struct OAuthSessionProvider: SessionProvider {
         let transport = try transport(settings.certificateFile, within: limit)
         let provider = try await Self.provider(of: settings, transport)
         var profile = Profile(settings, metadata: "", authentication: Self.method(of: settings, at: provider))
-        let client = try client(provider, profile, transport, within: limit)
+        let client = try client(of: profile, at: provider, transport, within: limit)
         let result = try await signIn(client, settings, within: limit)
         guard let metadata = try? Secret(encoding: provider).unprotectedText() else {
             throw .invalidMetadata("the document")
@@ -53,8 +53,8 @@ package struct OAuthSessionProvider: SessionProvider {
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenRefreshResponse {
         let client = try client(of: profile, within: limit)
-        do { return try await client.refreshRequestProvider(request) } catch {
-            throw .requestFailed(error as? RefreshFailure ?? RefreshFailure(.interrupted))
+        do throws(RefreshFailure) { return try await client.refresh(request) } catch {
+            throw .requestFailed(error)
         }
     }
 
@@ -139,22 +139,20 @@ package struct OAuthSessionProvider: SessionProvider {
         return OAuthTransport(configuration: configuration)
     }
 
-    /// Returns the client in `profile`. Throws `invalidMetadata` for metadata that cannot be used.
+    /// Returns the client in `profile`. Its provider is `fetched`, or without it that of the stored metadata. Throws
+    /// `invalidMetadata` for stored metadata that cannot be used.
     private func client(
-        of profile: Profile, within limit: Duration
-    ) throws(OAuthError) -> OAuthClient {
-        guard let provider = try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self),
-            provider.issuer.utf8.elementsEqual(profile.settings.issuer.utf8)
-        else { throw .invalidMetadata("what was kept of it") }
-        return try client(
-            provider, profile, try transport(profile.settings.certificateFile, within: limit), within: limit)
-    }
-
-    private func client(
-        _ provider: ProviderMetadata, _ profile: Profile, _ transport: OAuthTransport,
+        of profile: Profile, at fetched: ProviderMetadata? = nil, _ transport: OAuthTransport? = nil,
         within limit: Duration
     ) throws(OAuthError) -> OAuthClient {
         let settings = profile.settings
+        guard let provider = fetched ?? (try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self)),
+            fetched != nil || provider.issuer.utf8.elementsEqual(settings.issuer.utf8)
+        else { throw .invalidMetadata("what was kept of it") }
+        let transport =
+            if let transport { transport } else {
+                try self.transport(settings.certificateFile, within: limit)
+            }
         var parameters = RequestParameters()
         // A request of the client for itself is a token request.
         if settings.flow == .clientCredentials {

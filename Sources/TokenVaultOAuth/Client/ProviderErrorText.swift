@@ -96,12 +96,14 @@ struct ProviderErrorText {
 }
 
 extension OAuthClient {
-    /// Reports the error text of a failed request with `form`. Skips `authorization_pending` and `slow_down`.
+    /// Reports the error text of `answer`, the `refusal` of a request with `form`. Skips `authorization_pending` and
+    /// `slow_down`.
     func reportErrorText(
-        of answer: OAuthTransport.Answer, to form: FormEncoding.Fields, _ header: String?
+        _ refusal: RefreshFailure, _ answer: OAuthTransport.Answer, _ form: FormEncoding.Fields,
+        _ header: String?
     ) {
-        guard let onErrorText, let failure = TokenEndpointFailure.refusal(in: answer),
-            ![.refused("authorization_pending"), .refused("slow_down")].contains(failure.kind)
+        guard let onErrorText,
+            ![.refused("authorization_pending"), .refused("slow_down")].contains(refusal.kind)
         else { return }
         var secrets = form.filter { name, value in
             !Self.nonSecretFields.contains(name)

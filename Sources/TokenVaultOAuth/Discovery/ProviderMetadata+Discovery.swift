@@ -40,9 +40,8 @@ extension ProviderMetadata {
             }
             guard asked.insert(address.text).inserted else { continue }
             let answer: OAuthTransport.Answer
-            switch await transport.get(address) {
-            case .success(let success): answer = success
-            case .failure(let failure): throw Task.isCancelled ? .cancelled : .requestFailed(failure)
+            do throws(RefreshFailure) { answer = try await transport.get(address) } catch {
+                throw Task.isCancelled ? .cancelled : .requestFailed(error)
             }
             switch answer.status {
             case 200:

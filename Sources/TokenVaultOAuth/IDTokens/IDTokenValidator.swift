@@ -80,16 +80,17 @@ public struct IDTokenValidator: Sendable {
             ProviderKeySet(
                 coolDown: configuration.keySetCoolDown, longestAge: configuration.keySetAge, clock: clock
             ) {
-                switch await transport.get(address) {
-                case .failure(let failure): return .failure(.requestFailed(failure))
-                case .success(let answer) where answer.status == 200:
-                    guard let keys = ProviderKey.keys(in: answer.body) else {
-                        return .failure(.malformedResponse("the key set"))
-                    }
-                    return .success(keys)
-                case .success(let answer):
+                let answer: OAuthTransport.Answer
+                do throws(RefreshFailure) { answer = try await transport.get(address) } catch {
+                    return .failure(.requestFailed(error))
+                }
+                guard answer.status == 200 else {
                     return .failure(.requestFailed(TokenEndpointFailure.failure(of: answer)))
                 }
+                guard let keys = ProviderKey.keys(in: answer.body) else {
+                    return .failure(.malformedResponse("the key set"))
+                }
+                return .success(keys)
             }
         }
     }

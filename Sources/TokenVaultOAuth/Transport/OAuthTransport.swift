@@ -96,44 +96,39 @@ public final class OAuthTransport: Sendable {
         var isSuccess: Bool { (200...299).contains(status) }
     }
 
-    func get(_ address: WebAddress) async -> Result<Answer, RefreshFailure> {
-        await send(HTTPClientRequest(url: address.text))
+    func get(_ address: WebAddress) async throws(RefreshFailure) -> Answer {
+        try await send(HTTPClientRequest(url: address.text))
     }
 
     /// Sends `form`. The copy in transit is not wiped.
     func post(
         _ form: FormEncoding.Fields, to address: WebAddress, authorization: String? = nil
-    ) async -> Result<Answer, RefreshFailure> {
+    ) async throws(RefreshFailure) -> Answer {
         var request = HTTPClientRequest(url: address.text)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
         if let authorization { request.headers.add(name: "Authorization", value: authorization) }
         request.body = .bytes(ByteBuffer(string: FormEncoding.encode(form)))
-        return await send(request)
+        return try await send(request)
     }
 
-    private func client(for origin: RequestOrigin?) -> HTTPClient {
-        guard let directClient, let origin,
-            ProxySettings.isDirect(origin, configuration.proxyExceptions)
-        else { return client }
-        return directClient
-    }
-
-    private func send(_ request: HTTPClientRequest) async -> Result<Answer, RefreshFailure> {
+    private func send(_ request: HTTPClientRequest) async throws(RefreshFailure) -> Answer {
         var request = request
         let origin = RequestOrigin(address: request.url)
+        let isDirect = origin.map { ProxySettings.isDirect($0, configuration.proxyExceptions) } ?? false
+        let client = isDirect ? directClient ?? client : client
         request.spellLocalhost(of: origin)
         request.headers.add(name: "Accept", value: "application/json")
         request.headers.add(name: "Accept-Encoding", value: "identity")
         request.headers.add(name: "User-Agent", value: "TokenVault")
         let deadline = NIODeadline.now() + TimeAmount(configuration.requestTimeout)
         do {
-            let response = try await client(for: origin).execute(request, deadline: deadline)
+            let response = try await client.execute(request, deadline: deadline)
             let body: ByteBuffer
             do {
                 body = try await self.body(of: response, until: deadline)
             } catch is NIOTooManyBytesError {
-                return .failure(RefreshFailure(.unusable(Int(response.status.code))))
+                throw RefreshFailure(.unusable(Int(response.status.code)))
             } catch  where Self.isBrokenCompression(error) {
                 // The status and the headers count all the same, as with a body that nothing can be read from.
                 body = ByteBuffer()
@@ -143,16 +138,17 @@ public final class OAuthTransport: Sendable {
             let retryAfter = response.headers.first(name: "Retry-After").flatMap {
                 RetryAfter.time($0, now: now, serverDate: serverDate)
             }
-            return .success(
-                Answer(
-                    status: Int(response.status.code), headers: response.headers,
-                    body: Array(body.readableBytesView),
-                    serverDate: serverDate, retryAfter: retryAfter))
+            return Answer(
+                status: Int(response.status.code), headers: response.headers,
+                body: Array(body.readableBytesView),
+                serverDate: serverDate, retryAfter: retryAfter)
+        } catch let failure as RefreshFailure {
+            throw failure
         } catch {
             var failure = RefreshFailure(Self.kind(of: error))
             failure.isNotTrusted =
                 failure.kind == .notSent && (error is NIOSSLError || error is NIOSSLExtraError)
-            return .failure(failure)
+            throw failure
         }
     }
 

@@ -66,7 +66,14 @@ struct OAuthProgram: Sendable {
         lines: TerminalLines? = nil, show: (WorkerReply) -> CommandFailure? = { _ in nil }
     ) throws(WorkerError) -> WorkerReply {
         guard let message = try? Secret(encoding: request) else { throw .misunderstood }
-        let worker = try start(request.operation.kind, interruption)
+        let worker: HelperProgram
+        do throws(SystemFailure) {
+            worker = try HelperProgram(
+                path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
+                parting: interruption?.parting(request.operation.kind))
+        } catch {
+            throw error.errno == .interrupted ? .notAsked : .notStarted(error)
+        }
         defer { worker.end() }
         var bytes = message.unprotectedBytes() + [UInt8(ascii: "\n")]
         defer { SmallFile.wipe(&bytes) }
@@ -101,19 +108,6 @@ struct OAuthProgram: Sendable {
             }
         }
         throw .misunderstood
-    }
-
-    private func start(
-        _ operation: WorkerRequest.Operation.Kind, _ interruption: SignalGuard?
-    ) throws(WorkerError) -> HelperProgram {
-        do throws(SystemFailure) {
-            return try HelperProgram(
-                path, [], environment: ["PATH=/usr/bin:/bin", "SWIFT_BACKTRACE=enable=no"], isSpokenTo: true,
-                parting: interruption?.parting(operation))
-        } catch {
-            if error.errno == .interrupted { throw .notAsked }
-            throw .notStarted(error)
-        }
     }
 
     private func reply(of worker: HelperProgram, until deadline: Deadline?) throws(WorkerError) -> WorkerReply
