@@ -14,9 +14,11 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         case revoke(TokenInfo, Profile)
         /// Exchanges an access token of a session of the profile.
         case exchange(TokenExchange, Profile)
+        /// Signs a proof. No request is sent.
+        case prove(TokenProof)
 
         /// The kind of an operation.
-        package enum Kind: Sendable { case signIn, refresh, revoke, exchange }
+        package enum Kind: Sendable { case signIn, refresh, revoke, exchange, prove }
 
         package var kind: Kind {
             switch self {
@@ -24,6 +26,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
             case .refresh: .refresh
             case .revoke: .revoke
             case .exchange: .exchange
+            case .prove: .prove
             }
         }
     }
@@ -36,6 +39,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         let idToken: String?
         /// The subject of the session's user: a new ID token has to be for the same subject.
         let subject: String?
+        /// The private key that the session's tokens are bound to, in PEM.
+        let dpopKey: String?
         let isRetry: Bool
 
         package init(_ request: RefreshRequest) {
@@ -43,18 +48,19 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
             scope = request.scope
             idToken = request.idToken
             subject = request.subject
+            dpopKey = request.dpopKey?.unprotectedText()
             isRetry = request.isRetryOfUnknownOutcome
         }
 
         package var request: RefreshRequest {
             RefreshRequest(
                 forwarding: refreshToken, scope: scope, idToken: idToken, subject: subject,
-                isRetryOfUnknownOutcome: isRetry)
+                dpopKey: dpopKey.map { Secret(utf8: $0) }, isRetryOfUnknownOutcome: isRetry)
         }
     }
 
     /// The version of these messages.
-    package static let currentVersion = 3
+    package static let currentVersion = 4
     /// The longest line in either direction, in bytes. Three tokens of the longest kind and the metadata fit
     /// into it.
     package static let longestLine = 1 << 20

@@ -32,6 +32,12 @@ struct WorkerJob {
                 return .refreshed(WorkerReply.Refreshed(response))
             case .exchange(let exchange, let profile):
                 return .exchanged(try await provider.exchange(exchange, of: profile, within: limit))
+            case .prove(let proof):
+                let key = try DPoPKey(pem: Secret(utf8: proof.key))
+                return .proved(
+                    try await key.proof(
+                        method: proof.method, url: proof.url, accessToken: Secret(utf8: proof.token),
+                        nonce: proof.nonce))
             case .revoke(let tokens, let profile):
                 try await provider.revoke(tokens, of: profile, within: limit)
                 return .revoked

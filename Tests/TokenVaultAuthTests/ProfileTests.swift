@@ -45,7 +45,7 @@ import TokenVault
             #""metadata":"{}""#, #""parameters":{"prompt":"consent"}"#,
             #""redirectAddress":"http://localhost/in""#, #""redirectPort":8400"#,
             #""resources":["https://api.example.com/"]"#, #""scopes":["openid"]"#,
-            #""trustedAudiences":["another"]"#, #""version":3"#,
+            #""trustedAudiences":["another"]"#, #""usesDPoP":true"#, #""version":4"#,
         ]
         let identity = [
             #""method":"private_key_jwt""#, #""key":"fake key""#, #""keyID":"k""#, #""teamID":"t""#,
@@ -68,8 +68,8 @@ import TokenVault
     }
 
     /// An older program would ignore new members, so the version is higher.
-    @Test func theProfileVersionIsThree() throws {
-        #expect(ScriptedProvider.profile().version == 3)
+    @Test func theProfileVersionIsFour() throws {
+        #expect(ScriptedProvider.profile().version == 4)
     }
 
     /// The address as the provider published it, with the client's name in the form of a query.

@@ -150,7 +150,8 @@ import TokenVaultCrypto
             let client = try OAuthClient(
                 provider: try ProviderMetadata(issuer: "https://a.example", tokenEndpoint: address.text),
                 clientID: "a:b", authentication: authentication, transport: OAuthTransport())
-            return try await RequestAuthentication(client, audience: address.text)
+            return try await RequestAuthentication(
+                client, audience: address.text, at: address, nil, nonce: nil)
         }
         let basic = try await credentials(.clientSecretBasic(Secret(utf8: "fake:s%")))
         #expect(basic.header == "Basic " + Data("a%3Ab:fake%3As%25".utf8).base64EncodedString())

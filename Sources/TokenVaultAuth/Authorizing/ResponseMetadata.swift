@@ -20,9 +20,15 @@ public struct ResponseMetadata: Sendable {
 
     /// Whether the request needs more scopes than the token has (`insufficient_scope`, RFC 6750 section 3.1),
     /// which no renewal adds.
-    var needsOtherScope: Bool {
-        (status == 401 || status == 403)
-            && challenges.contains { Self.errors(in: $0).contains("insufficient_scope") }
+    var needsOtherScope: Bool { (status == 401 || status == 403) && names("insufficient_scope") }
+
+    /// Whether the server demands another nonce in the proof of a bound token (RFC 9449 section 9). A renewal brings
+    /// none.
+    package var demandsNonce: Bool { status == 401 && names("use_dpop_nonce") }
+
+    /// Whether a challenge has the code `error`.
+    private func names(_ error: String) -> Bool {
+        challenges.contains { Self.errors(in: $0).contains(error) }
     }
 
     /// Returns the values of the parameters called `error` in a challenge (RFC 9110 section 11.2).

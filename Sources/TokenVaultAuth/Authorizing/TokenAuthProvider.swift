@@ -106,7 +106,7 @@ public struct TokenAuthProvider: Sendable {
             await report(.scopeInsufficient)
             return nil
         }
-        guard response.status == 401, mayRepeat else { return nil }
+        guard response.status == 401, mayRepeat, !response.demandsNonce else { return nil }
         do throws(TokenError) { return try await manager.accessToken(replacing: sent) } catch {
             await report(error)
             if error == .tokenRefused { return nil }
@@ -114,9 +114,10 @@ public struct TokenAuthProvider: Sendable {
         }
     }
 
-    /// Returns the header's value with `token`.
+    /// Returns the header's value with `token`. A token that is bound to a key has its own prefix (RFC 9449 section
+    /// 7.1).
     package func headerValue(_ token: AccessToken) -> String {
-        token.headerValue(after: tokenPrefix)
+        token.headerValue(after: token.dpopKey == nil ? tokenPrefix : TokenInfo.dpopType)
     }
 
     private func mayCarryToken(_ origin: RequestOrigin) -> Bool {

@@ -3,7 +3,7 @@ package import TokenVault
 /// The settings of a sign-in and the provider's metadata, stored under a name so that they are given once.
 package struct Profile: Sendable, Equatable {
     /// The version that has all of these members.
-    package static let currentVersion = 3
+    package static let currentVersion = 4
 
     package var version = Profile.currentVersion
     /// The settings of the last sign-in.

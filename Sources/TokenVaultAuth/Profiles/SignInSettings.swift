@@ -41,6 +41,8 @@ package struct SignInSettings: Sendable, Equatable {
     package var flow = SignInFlow.browser
     /// Whether a session that the new one replaces is left as it is at the provider.
     package var keepsPrevious = false
+    /// Whether the tokens are bound to a new key (RFC 9449).
+    package var usesDPoP = false
 
     package init(issuer: String, clientID: String) {
         self.issuer = issuer
@@ -81,7 +83,8 @@ package struct SignInSettings: Sendable, Equatable {
 
     private static let reservedParameters: Set<String> = [
         "assertion", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
-        "code_challenge", "code_challenge_method", "code_verifier", "device_code", "grant_type", "nonce",
+        "code_challenge", "code_challenge_method", "code_verifier", "device_code", "dpop_jkt", "grant_type",
+        "nonce",
         "password", "redirect_uri", "refresh_token", "request", "request_uri", "resource", "response_type",
         "scope", "state", "username",
     ]
@@ -92,7 +95,7 @@ extension SignInSettings: Codable {
     private enum CodingKeys: String, CodingKey {
         case issuer, clientID, clientSecret, clientIdentity, scopes, redirectAddress, redirectPort,
             certificateFile, endpoints,
-            allowedOrigins, trustedAudiences, parameters, resources, flow, keepsPrevious
+            allowedOrigins, trustedAudiences, parameters, resources, flow, keepsPrevious, usesDPoP
         /// Whether ``flow`` is `device`, in profiles of versions 1 and 2.
         case device
     }
@@ -129,6 +132,7 @@ extension SignInSettings: Codable {
         flow =
             try values.decodeIfPresent(SignInFlow.self, forKey: .flow) ?? (isDevice ? .device : .browser)
         keepsPrevious = try values.decodeIfPresent(Bool.self, forKey: .keepsPrevious) ?? false
+        usesDPoP = try values.decodeIfPresent(Bool.self, forKey: .usesDPoP) ?? false
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -152,6 +156,7 @@ extension SignInSettings: Codable {
         if !parameters.isEmpty { try values.encode(parameters, forKey: .parameters) }
         try values.encode(flow, forKey: .flow)
         if keepsPrevious { try values.encode(true, forKey: .keepsPrevious) }
+        if usesDPoP { try values.encode(true, forKey: .usesDPoP) }
     }
 }
 

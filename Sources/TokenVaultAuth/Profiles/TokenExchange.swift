@@ -8,12 +8,17 @@ package struct TokenExchange: Codable, Sendable, Equatable {
     package let resources: [String]
     /// The scopes of the new token; empty for those that the provider chooses.
     package let scopes: [String]
+    /// The private key that both tokens are bound to, in PEM; `nil` for bearer tokens.
+    package let dpopKey: String?
 
-    package init(token: String, audience: String?, resources: [String], scopes: [String]) {
+    package init(
+        token: String, audience: String?, resources: [String], scopes: [String], dpopKey: String? = nil
+    ) {
         self.token = token
         self.audience = audience
         self.resources = resources
         self.scopes = scopes
+        self.dpopKey = dpopKey
     }
 }
 

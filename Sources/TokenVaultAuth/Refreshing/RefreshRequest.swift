@@ -1,3 +1,5 @@
+public import TokenVault
+
 /// A request that a refresh provider sends to the token endpoint. Printing it shows no token.
 public struct RefreshRequest: Sendable {
     /// The account that the session is stored under.
@@ -13,6 +15,8 @@ public struct RefreshRequest: Sendable {
     package internal(set) var source: TokenSource?
     /// The subject of the ID token at the sign-in; `nil` when it had none, or the sign-in did not say.
     package internal(set) var subject: String?
+    /// The private key that the session's tokens are bound to, in PEM (RFC 9449); `nil` for bearer tokens.
+    public internal(set) var dpopKey: Secret?
     /// Whether an earlier request with this token may have reached the server without its answer arriving.
     public let isRetryOfUnknownOutcome: Bool
 }
@@ -32,10 +36,10 @@ extension RefreshRequest {
     /// Creates a request of another process's manager, for the process that sends it.
     package init(
         forwarding refreshToken: String, scope: String?, idToken: String?, subject: String? = nil,
-        isRetryOfUnknownOutcome: Bool
+        dpopKey: Secret? = nil, isRetryOfUnknownOutcome: Bool
     ) {
         self.init(
             account: "", refreshToken: refreshToken, scope: scope, idToken: idToken, subject: subject,
-            isRetryOfUnknownOutcome: isRetryOfUnknownOutcome)
+            dpopKey: dpopKey, isRetryOfUnknownOutcome: isRetryOfUnknownOutcome)
     }
 }

@@ -76,6 +76,7 @@ struct RefreshTransaction: Sendable {
                 scope: record.tokens.clientScopes?.joined(separator: " ") ?? record.tokens.scope,
                 idToken: record.tokens.idToken, source: record.source,
                 subject: record.source.flatMap { _ in record.user?.identifier },
+                dpopKey: record.tokens.dpopKey,
                 isRetryOfUnknownOutcome: isRetry)
             let answer = await configuration.bounded { [provider] in
                 try await provider(request).usable()

@@ -7,12 +7,15 @@ public struct AccessToken: Sendable, Equatable {
     public let secret: Secret
     /// The token type, usually `Bearer`.
     public let type: String
+    /// The private key that the token is bound to, in PEM (RFC 9449); `nil` for a bearer token.
+    public let dpopKey: Secret?
     let session: String
     private let header = HeaderText()
 
     init(_ record: SessionRecord) {
         secret = record.tokens.accessSecret
         type = record.tokens.tokenType
+        dpopKey = record.tokens.dpopKey
         session = record.session
     }
 

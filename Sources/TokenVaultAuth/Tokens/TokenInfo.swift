@@ -31,6 +31,12 @@ public struct TokenInfo: Sendable, Equatable {
     /// The scopes that the client requests for its own tokens, without a user (RFC 6749 section 4.4); `nil` for
     /// tokens of a user. A renewal then requests new tokens with these scopes and without a refresh token.
     public var clientScopes: [String]?
+    /// The private key that the tokens are bound to, in PEM (RFC 9449); `nil` for bearer tokens. A server accepts a
+    /// bound token only with a proof of the key in each request.
+    public var dpopKey: Secret?
+
+    /// The type of a token that is bound to a key (RFC 9449 section 5).
+    package static let dpopType = "DPoP"
 
     /// Creates the tokens of a session.
     public init(
@@ -89,7 +95,7 @@ extension TokenInfo: RedactedStringConvertible {
 extension TokenInfo: Codable {
     private enum CodingKeys: String, CodingKey {
         case accessToken, refreshToken, idToken, tokenType, scope, accessTokenExpiry, refreshTokenExpiry,
-            hasUnusableLifetime, clientScopes
+            hasUnusableLifetime, clientScopes, dpopKey
     }
 
     /// Reads the tokens. Throws the errors of `decoder`.
@@ -107,6 +113,7 @@ extension TokenInfo: Codable {
                 .map(Date.init(timeIntervalSince1970:)))
         hasUnusableLifetime = try values.decodeIfPresent(Bool.self, forKey: .hasUnusableLifetime) ?? false
         clientScopes = try values.decodeIfPresent([String].self, forKey: .clientScopes)
+        dpopKey = try values.decodeIfPresent(String.self, forKey: .dpopKey).map { Secret(utf8: $0) }
     }
 
     /// Writes the tokens in plaintext. Throws the errors of `encoder`.
@@ -121,6 +128,7 @@ extension TokenInfo: Codable {
         try values.encodeIfPresent(refreshTokenExpiry?.timeIntervalSince1970, forKey: .refreshTokenExpiry)
         if hasUnusableLifetime { try values.encode(true, forKey: .hasUnusableLifetime) }
         try values.encodeIfPresent(clientScopes, forKey: .clientScopes)
+        try values.encodeIfPresent(dpopKey?.text, forKey: .dpopKey)
     }
 }
 

@@ -62,6 +62,7 @@ extension TokenInfo {
             refreshTokenExpiry: refreshExpiry ?? (rotated == nil ? refreshTokenExpiry : nil))
         tokens.hasUnusableLifetime = response.hasUnusableLifetime
         tokens.clientScopes = clientScopes
+        tokens.dpopKey = dpopKey
         return tokens
     }
 }

@@ -17,6 +17,8 @@ public struct AuthorizationRequest: Sendable {
     let scopes: [String]
     let nonce: Secret?
     let proofKey: ProofKey
+    /// The key that the tokens are to be bound to; `nil` for bearer tokens.
+    let dpopKey: DPoPKey?
     fileprivate let endpoint: WebAddress
     /// All fields of the request.
     let fields: FormEncoding.Fields
@@ -73,10 +75,13 @@ extension OAuthClient {
             ("code_challenge_method", "S256"),
         ]
         if let nonce = nonce?.unprotectedText() { fields.append(("nonce", nonce)) }
+        let dpopKey = try newDPoPKey()
+        // A stolen code is then worthless without the key (RFC 9449 section 10).
+        if let dpopKey { fields.append(("dpop_jkt", dpopKey.thumbprint)) }
         fields += all.ofAuthorization
         return AuthorizationRequest(
             url: endpoint.adding(fields), redirectURI: redirectURI, state: state, scopes: scopes,
-            nonce: nonce, proofKey: proofKey, endpoint: endpoint, fields: fields)
+            nonce: nonce, proofKey: proofKey, dpopKey: dpopKey, endpoint: endpoint, fields: fields)
     }
 
     /// Exchanges the browser's answer for tokens. `callback` is the whole address that the browser was sent
@@ -104,7 +109,7 @@ extension OAuthClient {
                 ("grant_type", "authorization_code"), ("code", try answer.code()),
                 ("redirect_uri", request.redirectURI),
                 ("code_verifier", request.proofKey.verifier.unprotectedText() ?? ""),
-            ] + parameters.ofToken)
+            ] + parameters.ofToken, dpopKey: request.dpopKey)
         return try await result(
             response, begun: begun, nonce: request.nonce?.unprotectedText(), scopes: request.scopes)
     }

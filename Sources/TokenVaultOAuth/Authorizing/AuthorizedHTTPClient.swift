@@ -18,6 +18,8 @@ internal import FoundationEssentials
 /// let response = try await api.execute(HTTPClientRequest(url: "https://api.example.com/me"))
 /// ```
 ///
+/// A token that is bound to a key gets a proof for each request (RFC 9449 section 7.1).
+///
 /// The client follows redirects itself and authorizes each step again, so that only the allowed origins get a
 /// token. Another origin gets no `Authorization` and `Cookie` header of the request, and no token header.
 public final class AuthorizedHTTPClient: Sendable {
@@ -28,6 +30,7 @@ public final class AuthorizedHTTPClient: Sendable {
     private let client: HTTPClient
     /// The server whose clock was read last, and the time of the next reading.
     private let look = Mutex<(origin: RequestOrigin, until: NIODeadline)?>(nil)
+    private let nonces = DPoPNonces()
 
     /// Creates a client with `configuration`, except for its redirect setting, TLS before 1.2 and ciphers without ephemeral
     /// keys. The client uses the event loops that the whole process shares.
@@ -69,8 +72,7 @@ public final class AuthorizedHTTPClient: Sendable {
         while true {
             var token = authorizer.tokenAtHand(for: step.origin)
             if token == nil { token = try await authorizer.token(for: step.origin) }
-            if let token { step.setHeader(authorizer.headerName, to: authorizer.headerValue(token)) }
-            var response = try await client.execute(step.request, deadline: deadline)
+            var response = try await send(&step, with: token, until: deadline)
             if let token, let origin = step.origin {
                 noteDate(of: response, from: origin, at: start)
                 // The same steps as `TokenAuthProvider.send`, without its cost for supporting any kind of
@@ -80,8 +82,7 @@ public final class AuthorizedHTTPClient: Sendable {
                         replacing: token, after: facts, mayRepeat: step.isReplayable)
                 {
                     isSecondTry = true
-                    step.setHeader(authorizer.headerName, to: authorizer.headerValue(newer))
-                    response = try await client.execute(step.request, deadline: deadline)
+                    response = try await send(&step, with: newer, until: deadline)
                 }
             }
             guard redirects < maximumRedirects,
@@ -89,6 +90,35 @@ public final class AuthorizedHTTPClient: Sendable {
             else { return response }
             redirects += 1
             step = next
+            await Self.drain(response)
+        }
+    }
+
+    /// Sends `step` with `token`, and with a proof of the key that the token is bound to. Sends it once more if the
+    /// server demands a nonce in the proof (RFC 9449 section 9).
+    private func send(
+        _ step: inout OutgoingRequest, with token: AccessToken?, until deadline: NIODeadline
+    ) async throws -> HTTPClientResponse {
+        if let token { step.setHeader(authorizer.headerName, to: authorizer.headerValue(token)) }
+        guard let token, let origin = step.origin, let pem = token.dpopKey else {
+            return try await client.execute(step.request, deadline: deadline)
+        }
+        let key = try DPoPKey(pem: pem)
+        var isSecondTry = false
+        while true {
+            let nonce = nonces.value(origin)
+            step.setHeader(
+                "DPoP",
+                to: try await key.proof(
+                    method: step.request.method.rawValue, url: step.request.url, accessToken: token.secret,
+                    nonce: nonce))
+            let response = try await client.execute(step.request, deadline: deadline)
+            let isNew = nonces.note(
+                response.headers.first(name: "DPoP-Nonce"), of: origin, after: nonce)
+            guard isNew, !isSecondTry, step.isReplayable,
+                ResponseMetadata(refusal: response)?.demandsNonce ?? false
+            else { return response }
+            isSecondTry = true
             await Self.drain(response)
         }
     }

@@ -67,7 +67,7 @@ struct OutgoingRequest: AuthorizableRequest {
         next.spellLocalhost(of: there)
         next.headers.remove(name: "Host")
         if there != here {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization", secret] {
+            for name in ["Authorization", "Cookie", "DPoP", "Proxy-Authorization", secret] {
                 next.headers.remove(name: name)
             }
         }

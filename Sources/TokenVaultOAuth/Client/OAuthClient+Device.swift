@@ -55,6 +55,7 @@ extension OAuthClient {
         // The failure of the last request, if its answer was lost or unusable: that request may have
         // succeeded.
         var lost: RefreshFailure?
+        let dpopKey = try newDPoPKey()
         while true {
             let late = lost.map { OAuthError.requestFailed($0.ofGrant) }
             var left = Duration.seconds(device.expiry.timeIntervalSince(clock()))
@@ -70,7 +71,7 @@ extension OAuthClient {
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
                 ("device_code", device.deviceCode.unprotectedText() ?? ""),
             ]
-            switch await askToTheEnd(form + parameters.ofToken) {
+            switch await askToTheEnd(form + parameters.ofToken, dpopKey: dpopKey) {
             case .success(let response):
                 return try await result(
                     response, begun: begun, nonce: nil, scopes: device.scopes, requiresIDToken: false)

@@ -16,14 +16,14 @@ public enum ExchangedTokenType: String, Sendable, CaseIterable {
 extension OAuthClient {
     /// Exchanges `token` for an access token of another service (RFC 8693 section 2.1), and returns it. An API can use
     /// it to call a second API. `audience` and `resources` name that service; nothing of ``parameters`` is sent.
-    /// Without `scopes`, the provider chooses them.
+    /// Without `scopes`, the provider chooses them. With `dpopKey`, both tokens are bound to that key.
     ///
     /// Throws `unsupported` if the metadata lists grants without this grant, or if the new token is not a bearer
-    /// token. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws
+    /// token, or with `dpopKey` not bound. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws
     /// `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func exchange(
         _ token: Secret, type: ExchangedTokenType = .accessToken, audience: String? = nil,
-        resources: [String] = [], scopes: [String] = []
+        resources: [String] = [], scopes: [String] = [], dpopKey: DPoPKey? = nil
     ) async throws(OAuthError) -> SignInResult {
         let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
         guard provider.grantTypesSupported?.contains(grantType) ?? true else {
@@ -41,7 +41,7 @@ extension OAuthClient {
         form += extra.ofToken
         form += try Scopes.fields(scopes)
         let begun = clock()
-        let response = try await grant(form)
+        let response = try await grant(form, dpopKey: dpopKey)
         return response.result(response.tokens(begun: begun, scopes: scopes))
     }
 }

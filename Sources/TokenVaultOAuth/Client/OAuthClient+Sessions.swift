@@ -46,9 +46,17 @@ extension OAuthClient {
                 + (request.scope.flatMap { $0.isEmpty ? nil : [("scope", $0)] } ?? [])
             : [("grant_type", "refresh_token"), ("refresh_token", request.refreshToken)]
         let begun = ContinuousClock.now
+        let dpopKey: DPoPKey?
+        do throws(OAuthError) {
+            dpopKey = try request.dpopKey.map { (pem) throws(OAuthError) in try DPoPKey(pem: pem) }
+        } catch {
+            throw RefreshFailure(.refused("cannot_ask"))
+        }
         let response: TokenResponse
         // The stored session may go on with the tokens of an unusable response, but no client credentials do.
-        switch await ask(form + parameters.ofToken, isRefresh: !request.refreshToken.isEmpty) {
+        switch await ask(
+            form + parameters.ofToken, dpopKey: dpopKey, isRefresh: !request.refreshToken.isEmpty)
+        {
         case .success(let success): response = request.refreshToken.isEmpty ? success.ofClient : success
         case .failure(.failed(let failure)), .failure(.useless(_, let failure)):
             throw request.refreshToken.isEmpty ? failure.withoutRefreshToken : failure

@@ -36,6 +36,10 @@ public struct OAuthClient: Sendable {
     let sleep: @Sendable (Duration) async throws -> Void
     /// The audience of an assertion that each endpoint accepted.
     private let acceptedAudiences = AcceptedAudiences()
+    private let nonces = DPoPNonces()
+    /// Whether the tokens of a sign-in are bound to a new key (RFC 9449): the provider and its APIs then accept them
+    /// only with a proof. A sign-in throws `unsupported` if the provider does not bind them.
+    public var usesDPoP = false
     /// The longest delay of new tokens by the check of their ID token.
     var idTokenPatience = Duration.seconds(5)
     /// The same limit for a sign-in, which fails without the check.
@@ -86,28 +90,40 @@ public struct OAuthClient: Sendable {
     /// Sends `form` with the client's authentication to `endpoint`, and returns the answer, a success. Throws the
     /// provider's refusal, the reason that there is no answer, and `refused("cannot_ask")` when the client's key does
     /// not sign.
+    ///
+    /// With `dpopKey`, the request has a proof of that key. It is sent once more when the provider demands a nonce.
     func post(
-        _ form: FormEncoding.Fields, to endpoint: WebAddress
+        _ form: FormEncoding.Fields, to endpoint: WebAddress, dpopKey: DPoPKey? = nil
     ) async throws(RefreshFailure) -> OAuthTransport.Answer {
         var audiences = RequestAuthentication.audiences(self, endpoint)[...]
         if let known = acceptedAudiences.value(endpoint.text) {
             audiences = [known] + audiences.filter { $0 != known }
         }
+        var hasNonce = false
         while true {
             let audience = audiences.popFirst() ?? endpoint.text
+            let nonce = nonces.value(endpoint.origin)
             let proof: RequestAuthentication
             do throws(OAuthError) {
-                proof = try await RequestAuthentication(self, audience: audience)
+                proof = try await RequestAuthentication(
+                    self, audience: audience, at: endpoint, dpopKey, nonce: nonce)
             } catch {
                 throw RefreshFailure(.refused("cannot_ask"))
             }
             let names = proof.fields.map(\.name)
             let sent = form.filter { !names.contains($0.name) } + proof.fields
-            let answer = try await transport.post(sent, to: endpoint, authorization: proof.header)
+            let answer = try await transport.post(sent, to: endpoint, headers: proof.headers)
+            let isNew = nonces.note(answer.dpopNonce, of: endpoint.origin, after: nonce)
             guard let refusal = TokenEndpointFailure.refusal(in: answer) else {
                 // A gateway may answer with an error, without a look at the assertion.
                 acceptedAudiences.note(audience, at: endpoint.text)
                 return answer
+            }
+            // The provider did not process the request (RFC 9449 section 8).
+            if refusal.kind == .refused("use_dpop_nonce"), dpopKey != nil, isNew, !hasNonce {
+                hasNonce = true
+                audiences.insert(audience, at: audiences.startIndex)
+                continue
             }
             // The provider did not look at the rest of the request.
             if refusal.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
@@ -119,13 +135,13 @@ public struct OAuthClient: Sendable {
     /// Sends `form` with the client's authentication, and returns the token endpoint's response. Revokes the
     /// tokens of an unusable response, except after a refresh: the stored session may continue with them.
     func ask(
-        _ form: FormEncoding.Fields, isRefresh: Bool = false
+        _ form: FormEncoding.Fields, dpopKey: DPoPKey? = nil, isRefresh: Bool = false
     ) async -> Result<TokenResponse, AskFailure> {
         guard let endpoint = WebAddress.secure(provider.tokenEndpoint) else {
             return .failure(.useless(.invalidMetadata("the token endpoint"), RefreshFailure(.notSent)))
         }
         let answer: OAuthTransport.Answer
-        do throws(RefreshFailure) { answer = try await post(form, to: endpoint) } catch {
+        do throws(RefreshFailure) { answer = try await post(form, to: endpoint, dpopKey: dpopKey) } catch {
             guard case .unusable(let status) = error.kind, !(200...299).contains(status) else {
                 return .failure(.failed(error))
             }
@@ -133,7 +149,8 @@ public struct OAuthClient: Sendable {
             return .failure(.useless(.malformedResponse("the status"), error))
         }
         do throws(OAuthError) {
-            return .success(try TokenResponse(answer.body, serverDate: answer.serverDate))
+            return .success(
+                try TokenResponse(answer.body, serverDate: answer.serverDate, dpopKey: dpopKey?.pem))
         } catch {
             let failure = TokenEndpointFailure.failure(of: answer)
             guard !isRefresh else { return .failure(.useless(error, failure)) }
@@ -143,10 +160,12 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Sends `form` as ``ask(_:isRefresh:)`` does, for a sign-in. After a cancellation, waits a moment longer
+    /// Sends `form` as ``ask(_:dpopKey:isRefresh:)`` does, for a sign-in. After a cancellation, waits a moment longer
     /// for the response, since its tokens have to be revoked. Never waits beyond ``end``.
-    func askToTheEnd(_ form: FormEncoding.Fields) async -> Result<TokenResponse, AskFailure> {
-        let request = Task { await ask(form) }
+    func askToTheEnd(
+        _ form: FormEncoding.Fields, dpopKey: DPoPKey?
+    ) async -> Result<TokenResponse, AskFailure> {
+        let request = Task { await ask(form, dpopKey: dpopKey) }
         let (patience, end) = (cancellationPatience, end)
         return await withTaskCancellationHandler {
             await request.value
@@ -161,13 +180,25 @@ public struct OAuthClient: Sendable {
 
     /// Returns the response to `form`, a request that begins a session. After a cancellation waits a moment longer.
     /// If the answer was lost, throws `requestFailed`, which says that the provider may have a session.
-    func grant(_ form: FormEncoding.Fields) async throws(OAuthError) -> TokenResponse {
-        switch await askToTheEnd(form) {
+    func grant(
+        _ form: FormEncoding.Fields, dpopKey: DPoPKey?
+    ) async throws(OAuthError) -> TokenResponse {
+        switch await askToTheEnd(form, dpopKey: dpopKey) {
         case .success(let response): return response
         case .failure(.failed(let failure)) where failure.leavesOutcomeUnknown:
             throw .requestFailed(failure.ofGrant)
         case .failure(let failure): throw failure.signInError
         }
+    }
+
+    /// Returns the key of a new session; `nil` for bearer tokens. Throws `unsupported` when the metadata lists
+    /// algorithms without that of the key.
+    func newDPoPKey() throws(OAuthError) -> DPoPKey? {
+        guard usesDPoP else { return nil }
+        guard provider.dpopSigningAlgValuesSupported?.contains(DPoPKey.algorithm) ?? true else {
+            throw .unsupported("DPoP with \(DPoPKey.algorithm)")
+        }
+        return DPoPKey()
     }
 
     /// The reason that the token endpoint gave no tokens.
@@ -215,7 +246,7 @@ extension OAuthClient {
         let form =
             [(name: "grant_type", value: "client_credentials")] + (try Scopes.fields(scopes))
             + parameters.ofToken
-        let response = try await grant(form).ofClient
+        let response = try await grant(form, dpopKey: try newDPoPKey()).ofClient
         var tokens = response.tokens(begun: begun, scopes: scopes)
         tokens.clientScopes = scopes
         return response.result(tokens)

@@ -74,7 +74,10 @@ package struct OAuthSessionProvider: SessionProvider {
     ) async throws(OAuthError) -> TokenInfo {
         try await client(of: profile, within: limit).exchange(
             Secret(utf8: exchange.token), audience: exchange.audience, resources: exchange.resources,
-            scopes: exchange.scopes
+            scopes: exchange.scopes,
+            dpopKey: try exchange.dpopKey.map { (pem) throws(OAuthError) in
+                try DPoPKey(pem: Secret(utf8: pem))
+            }
         ).tokens
     }
 
@@ -168,6 +171,7 @@ package struct OAuthSessionProvider: SessionProvider {
             provider: provider, clientID: settings.clientID,
             authentication: try ClientAuthentication(profile.authentication, settings),
             parameters: parameters, transport: transport, idTokens: idTokens)
+        client.usesDPoP = settings.usesDPoP
         client.end = .now + limit
         client.onErrorText = onErrorText
         return client

@@ -14,9 +14,21 @@ struct RequestAuthentication {
     private(set) var fields: FormEncoding.Fields
     /// The `Authorization` header; `nil` for none.
     private(set) var header: String?
+    /// The proof of the key that tokens are bound to; `nil` without one.
+    private(set) var proof: String?
 
-    /// Creates the authentication of `client`. An assertion is for `audience`. Throws `invalidKey`.
-    init(_ client: OAuthClient, audience: String) async throws(OAuthError) {
+    /// All headers.
+    var headers: [(name: String, value: String)] {
+        [("Authorization", header), ("DPoP", proof)].compactMap { name, value in value.map { (name, $0) } }
+    }
+
+    /// Creates the authentication of `client`. An assertion is for `audience`. With `key`, a proof for `endpoint` has
+    /// `nonce`. Throws `invalidKey`, and `invalid` for `key`.
+    init(
+        _ client: OAuthClient, audience: String, at endpoint: WebAddress, _ key: DPoPKey?, nonce: String?
+    ) async throws(OAuthError) {
+        proof = try await key?.proof(
+            method: "POST", url: endpoint.text, nonce: nonce, at: client.clock())
         let name = client.clientID
         fields = [("client_id", name)]
         switch client.authentication {

@@ -6,11 +6,12 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// A checked success of a token endpoint (RFC 6749 section 5.1): a bearer token that a header can carry.
+/// A checked success of a token endpoint (RFC 6749 section 5.1): a bearer token that a header can carry, or a token
+/// that is bound to a key (RFC 9449 section 5).
 /// Unusable optional parts are dropped, since the response may have a rotated refresh token.
 struct TokenResponse: Sendable {
     let accessToken: String
-    /// `nil` when the server did not say. Bearer is then assumed: the document has to name the type (RFC 6749
+    /// `Bearer` or `DPoP`; `nil` when the server did not say. Bearer is then assumed: the document has to name the type (RFC 6749
     /// section 5.1), but some providers leave it out.
     let tokenType: String?
     private(set) var refreshToken: String?
@@ -24,22 +25,30 @@ struct TokenResponse: Sendable {
     /// In seconds, above zero; an extension that several providers have.
     private(set) var refreshTokenExpiresIn: Double?
     var serverDate: Date?
+    /// The key that the tokens are bound to; `nil` for bearer tokens.
+    let dpopKey: Secret?
 
-    /// Reads `body`. Throws `malformedResponse`, and `unsupported` for another token type.
-    init(_ body: [UInt8], serverDate: Date?) throws(OAuthError) {
+    /// Reads `body`, the response to a request with a proof of `dpopKey`. Throws `malformedResponse`, and `unsupported`
+    /// for another token type.
+    init(_ body: [UInt8], serverDate: Date?, dpopKey: Secret? = nil) throws(OAuthError) {
         guard let document = Document(body), let accessToken = document.accessToken else {
             throw .malformedResponse("the document")
         }
         // RFC 6749 section 7.1: a token of an unknown type is not used.
-        guard document.tokenType.map({ $0.lowercased() == "bearer" }) ?? true else {
-            throw .unsupported("bearer tokens")
+        let type = document.tokenType?.lowercased()
+        if dpopKey == nil {
+            guard type == nil || type == "bearer" else { throw .unsupported("bearer tokens") }
+        } else {
+            // A token that is not bound would lose what the client asked for.
+            guard type == "dpop" else { throw .unsupported("DPoP") }
         }
         guard Self.isToken(accessToken) else { throw .malformedResponse("the access token") }
         guard !document.hasOddRefreshToken, document.refreshToken.map(Self.isToken) ?? true else {
             throw .malformedResponse("the refresh token")
         }
         self.accessToken = accessToken
-        tokenType = document.tokenType.map { _ in "Bearer" }
+        tokenType = type.map { $0 == "dpop" ? TokenInfo.dpopType : "Bearer" }
+        self.dpopKey = dpopKey
         refreshToken = document.refreshToken
         idToken = document.idToken
         scope = document.scope.flatMap { Self.isScope($0) ? $0 : nil }
@@ -55,10 +64,12 @@ struct TokenResponse: Sendable {
         let scope = scope ?? (scopes.isEmpty ? nil : scopes.joined(separator: " "))
         var tokens = TokenInfo(
             accessToken: accessToken, refreshToken: refreshToken,
-            idToken: idToken.flatMap { Self.isToken($0) ? $0 : nil }, scope: scope,
+            idToken: idToken.flatMap { Self.isToken($0) ? $0 : nil }, tokenType: tokenType ?? "Bearer",
+            scope: scope,
             accessTokenExpiry: expiresIn.map { begun.addingTimeInterval($0) },
             refreshTokenExpiry: refreshTokenExpiresIn.map { begun.addingTimeInterval($0) })
         tokens.hasUnusableLifetime = hasUnusableLifetime
+        tokens.dpopKey = dpopKey
         return tokens
     }
 

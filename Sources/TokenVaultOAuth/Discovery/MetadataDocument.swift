@@ -22,6 +22,7 @@ struct MetadataDocument: Codable {
     var grantTypesSupported: [String]?
     var tokenEndpointAuthMethodsSupported: [String]?
     var idTokenSigningAlgValuesSupported: [String]?
+    var dpopSigningAlgValuesSupported: [String]?
     var authorizationResponseIssParameterSupported: Bool?
     /// In a stored document, the endpoints whose addresses could not be used.
     var unusableEndpoints: [String]?
@@ -44,6 +45,7 @@ struct MetadataDocument: Codable {
         case grantTypesSupported = "grant_types_supported"
         case tokenEndpointAuthMethodsSupported = "token_endpoint_auth_methods_supported"
         case idTokenSigningAlgValuesSupported = "id_token_signing_alg_values_supported"
+        case dpopSigningAlgValuesSupported = "dpop_signing_alg_values_supported"
         case authorizationResponseIssParameterSupported = "authorization_response_iss_parameter_supported"
         case unusableEndpoints = "tokenvault_unusable_endpoints"
         case allowedOrigins = "tokenvault_allowed_origins"
@@ -94,6 +96,7 @@ struct MetadataDocument: Codable {
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
+            dpopSigningAlgValuesSupported: dpopSigningAlgValuesSupported,
             authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported ?? false)
         metadata.unusable = unusable
         metadata.allowedOrigins = Set((allowedOrigins ?? []).compactMap { RequestOrigin(address: $0) })
@@ -126,6 +129,7 @@ extension MetadataDocument {
             grantTypesSupported: list(.grantTypesSupported),
             tokenEndpointAuthMethodsSupported: list(.tokenEndpointAuthMethodsSupported),
             idTokenSigningAlgValuesSupported: list(.idTokenSigningAlgValuesSupported),
+            dpopSigningAlgValuesSupported: list(.dpopSigningAlgValuesSupported),
             authorizationResponseIssParameterSupported: try values.decodeIfPresent(
                 Bool.self, forKey: .authorizationResponseIssParameterSupported),
             unusableEndpoints: list(.unusableEndpoints), allowedOrigins: list(.allowedOrigins))
@@ -153,6 +157,7 @@ extension ProviderMetadata: Codable {
             grantTypesSupported: grantTypesSupported,
             tokenEndpointAuthMethodsSupported: tokenEndpointAuthMethodsSupported,
             idTokenSigningAlgValuesSupported: idTokenSigningAlgValuesSupported,
+            dpopSigningAlgValuesSupported: dpopSigningAlgValuesSupported,
             authorizationResponseIssParameterSupported: authorizationResponseIssParameterSupported,
             unusableEndpoints: unusable.isEmpty ? nil : unusable.map(\.rawValue).sorted(),
             allowedOrigins: allowedOrigins.isEmpty ? nil : allowedOrigins.map(\.text).sorted()

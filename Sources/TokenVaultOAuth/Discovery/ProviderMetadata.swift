@@ -35,6 +35,9 @@ public struct ProviderMetadata: Sendable, Equatable {
     public let tokenEndpointAuthMethodsSupported: [String]?
     /// The algorithms that sign ID tokens; `nil` when the provider lists none.
     public let idTokenSigningAlgValuesSupported: [String]?
+    /// The algorithms of proofs for tokens that are bound to a key (RFC 9449 section 5.1); `nil` when the provider lists
+    /// none.
+    public let dpopSigningAlgValuesSupported: [String]?
     /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool
     /// The origins, besides the issuer's, that a user may be sent to, such as `https://login.example.com`.
@@ -66,7 +69,7 @@ public struct ProviderMetadata: Sendable, Equatable {
         scopesSupported: [String]? = nil,
         codeChallengeMethodsSupported: [String]? = nil, grantTypesSupported: [String]? = nil,
         tokenEndpointAuthMethodsSupported: [String]? = nil,
-        idTokenSigningAlgValuesSupported: [String]? = nil,
+        idTokenSigningAlgValuesSupported: [String]? = nil, dpopSigningAlgValuesSupported: [String]? = nil,
         authorizationResponseIssParameterSupported: Bool = false
     ) throws(OAuthError) {
         guard let home = WebAddress.secure(issuer), home.query == nil else {
@@ -101,6 +104,7 @@ public struct ProviderMetadata: Sendable, Equatable {
         self.grantTypesSupported = grantTypesSupported
         self.tokenEndpointAuthMethodsSupported = tokenEndpointAuthMethodsSupported
         self.idTokenSigningAlgValuesSupported = idTokenSigningAlgValuesSupported
+        self.dpopSigningAlgValuesSupported = dpopSigningAlgValuesSupported
         self.authorizationResponseIssParameterSupported = authorizationResponseIssParameterSupported
     }
 

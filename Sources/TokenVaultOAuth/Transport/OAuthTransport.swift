@@ -94,20 +94,22 @@ public final class OAuthTransport: Sendable {
         let retryAfter: Date?
         /// Whether the server carried out the request (RFC 9110 section 15.3).
         var isSuccess: Bool { (200...299).contains(status) }
+        /// The nonce for the next proof (RFC 9449 section 8); `nil` without one.
+        var dpopNonce: String? { headers.first(name: "DPoP-Nonce") }
     }
 
     func get(_ address: WebAddress) async throws(RefreshFailure) -> Answer {
         try await send(HTTPClientRequest(url: address.text))
     }
 
-    /// Sends `form`. The copy in transit is not wiped.
+    /// Sends `form` with `headers`. The copy in transit is not wiped.
     func post(
-        _ form: FormEncoding.Fields, to address: WebAddress, authorization: String? = nil
+        _ form: FormEncoding.Fields, to address: WebAddress, headers: [(name: String, value: String)] = []
     ) async throws(RefreshFailure) -> Answer {
         var request = HTTPClientRequest(url: address.text)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
-        if let authorization { request.headers.add(name: "Authorization", value: authorization) }
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
         request.body = .bytes(ByteBuffer(string: FormEncoding.encode(form)))
         return try await send(request)
     }

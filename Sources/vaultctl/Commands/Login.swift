@@ -57,6 +57,12 @@ struct Login: VaultCommand {
             "Revoke the previous session at the provider. --no-revoke is stored in the profile: some providers would end the "
                 + "new session too."))
     var revoke: Bool?
+    @Flag(
+        name: .customLong("dpop"), inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "Bind the tokens to a key of this session (RFC 9449), so that a stolen token alone is worthless.")
+    )
+    var usesDPoP: Bool?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var output: VerboseOptions
@@ -197,6 +203,7 @@ struct Login: VaultCommand {
         settings.resources = choice.resources ?? known?.resources ?? []
         settings.trustedAudiences = choice.trustedAudiences ?? known?.trustedAudiences ?? []
         settings.keepsPrevious = revoke.map { !$0 } ?? known?.keepsPrevious ?? false
+        settings.usesDPoP = usesDPoP ?? known?.usesDPoP ?? false
         try client.apply(credentials, to: &settings, known: known)
         guard !isOfClient || settings.clientSecret != nil || settings.clientIdentity?.key != nil else {
             throw .usage(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import OAuthWire
 import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
@@ -24,6 +25,8 @@ struct Token: VaultCommand {
               vaultctl token work --renew
               vaultctl token work --id
               vaultctl token work --audience billing
+              url=https://api.example.com/items
+              vaultctl token work --headers-for $url | curl --header @- $url
               vaultctl token work --json
             """)
 
@@ -40,6 +43,7 @@ struct Token: VaultCommand {
         help: "Print the ID token, which says who signed in, in place of the access token.")
     var isOfUser = false
     @OptionGroup(title: "Another service") var exchange: ExchangeOptions
+    @OptionGroup(title: "Headers of a request") var headers: HeaderOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -56,6 +60,7 @@ struct Token: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         var arguments = arguments
         arguments.exchange = try exchange.target()
+        arguments.headers = try headers.request()
         return try Self.execute(arguments, console)
     }
 
@@ -66,6 +71,9 @@ struct Token: VaultCommand {
         }
         guard arguments.exchange == nil || !arguments.isOfUser else {
             throw .usage("--id excludes --audience, --resource and --scope", "remove one of them")
+        }
+        guard arguments.headers == nil || !arguments.isOfUser else {
+            throw .usage("--id excludes --headers-for", "remove one of them")
         }
         let session = try Session(console, arguments.location, arguments.unlock)
         let name = try ProfileStore.name(arguments.profile)
@@ -95,6 +103,10 @@ struct Token: VaultCommand {
             let expiry = arguments.isOfUser ? tokens.idTokenExpiry : tokens.accessTokenExpiry
             note(expiry, configuration.accessTokenRefreshBuffer, console)
         }
+        var proof: String?
+        if let request = arguments.headers, let key = tokens.dpopKey?.unprotectedText() {
+            proof = try Self.proof(of: tokens, key, for: request, console)
+        }
         if arguments.json {
             var json = JSONWriter(console.output)
             json.object { json in
@@ -104,13 +116,41 @@ struct Token: VaultCommand {
                 json.member("tokenType", tokens.tokenType)
                 json.member("expires", tokens.accessTokenExpiry.map { Timestamp.text($0) })
                 json.member("scope", tokens.scope)
+                if let proof { json.member("proof", proof) }
             }
             json.end()
+        } else if arguments.headers != nil {
+            console.output.write("Authorization: \(tokens.tokenType) ")
+            tokens.accessSecret.withBytes { console.output.write($0) }
+            console.output.write("\n")
+            if let proof { console.output.write("DPoP: \(proof)\n") }
         } else {
+            if tokens.dpopKey != nil, idToken == nil {
+                console.note("a server accepts this token only with a proof: --headers-for prints both")
+            }
             (idToken ?? tokens.accessSecret).withBytes { console.output.write($0) }
             if StandardStream.output.isTerminal { console.output.write("\n") }
         }
         return .done
+    }
+
+    /// Returns the proof of `key` for `request`, which another program signs.
+    private static func proof(
+        of tokens: TokenInfo, _ key: String, for request: HeaderRequest, _ console: Console
+    ) throws(CommandFailure) -> String {
+        let proof = TokenProof(
+            key: key, token: tokens.accessToken, method: request.method, url: request.url,
+            nonce: request.nonce)
+        let limit = min(.seconds(29), console.deadline?.remaining ?? .seconds(29))
+        let program = try OAuthProgram.find()
+        do throws(OAuthProgram.WorkerError) {
+            let reply = try program.ask(
+                WorkerRequest(.prove(proof), within: limit), until: Deadline(after: limit))
+            if case .proved(let text) = reply { return text }
+            throw .misunderstood
+        } catch {
+            throw CommandFailure(error, isSignIn: true)
+        }
     }
 
     /// Returns the ID token. Throws when there is none, or it has expired: a server would refuse it.
@@ -227,7 +267,7 @@ struct Token: VaultCommand {
         let (profile, program) = try provider(source, name, in: place)
         let exchange = TokenExchange(
             token: tokens.accessToken, audience: target.audience, resources: target.resources,
-            scopes: target.scopes)
+            scopes: target.scopes, dpopKey: tokens.dpopKey?.unprotectedText())
         let queue = ForegroundQueue<Console>()
         let signals = SignalGuard { queue.cancel() }
         let worker = WorkerProvider(

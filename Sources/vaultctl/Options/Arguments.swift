@@ -44,4 +44,6 @@ struct TokenArguments: Equatable, FastArguments {
     var isVerbose = false
     /// The service that the token is exchanged for; `nil` for no exchange.
     var exchange: ExchangeTarget?
+    /// The request whose headers are printed, in place of the token alone; `nil` for none.
+    var headers: HeaderRequest?
 }

@@ -10,10 +10,10 @@ enum OptionNames {
         "copy-key-file", "copy-passphrase-file", "credential",
         "device-endpoint", "directory", "expires", "export-passphrase-file", "for", "format", "from",
         "from-vault",
-        "generate-completion-script", "if-generation", "issuer", "items", "keep-key-file",
-        "keep-passphrase-file", "keep-values", "key-file", "keyring-items", "label", "map-policy",
+        "generate-completion-script", "headers-for", "if-generation", "issuer", "items", "keep-key-file",
+        "keep-passphrase-file", "keep-values", "key-file", "keyring-items", "label", "map-policy", "method",
         "min-valid",
-        "new-passphrase-file",
+        "new-passphrase-file", "nonce",
         "on-conflict", "parameter", "passphrase-fd", "passphrase-file", "policy", "prefix", "provider",
         "ready-fd",
         "redirect-port",
@@ -29,10 +29,11 @@ enum OptionNames {
     static let flags: Set<String> = [
         "all", "all-or-nothing", "all-services", "allow-empty", "binary", "browser", "client-credentials",
         "delete",
-        "device",
+        "device", "dpop",
         "drop-others", "dry-run", "forget", "forget-profile", "help", "id", "if-absent", "ignore-missing",
         "ignore-unknown",
-        "json", "no-agent", "no-browser", "no-input", "no-revoke", "quiet", "read-only", "recovery",
+        "json", "no-agent", "no-browser", "no-dpop", "no-input", "no-revoke", "quiet", "read-only",
+        "recovery",
         "renew", "revoke", "secret-service", "stop", "verbose", "version", "yes",
     ]
 }

@@ -104,6 +104,8 @@ extension CommandFailure {
         case .refused("cannot_ask"):
             guard let trouble else { fallthrough }
             self.init(trouble, isSignIn: false)
+        case .refused("invalid_dpop_proof"):
+            self.init(.refused, "\(failure)", Self.checkingClock)
         case .invalidGrant, .refused:
             self.init(
                 .refused, "\(failure)", "check the client's settings; \(signIn) signs in again")
@@ -242,6 +244,9 @@ extension CommandFailure {
         }
     }
 
+    /// The advice for a proof that the provider refuses: the proof has the time in it.
+    private static let checkingClock = "check the clock of this machine, and try again"
+
     /// Returns the advice for an ID token with this problem, in words (`IDTokenProblem`).
     private static func advice(ofIDToken problem: String) -> String {
         switch problem {
@@ -259,6 +264,8 @@ extension CommandFailure {
     init(_ failure: WorkerFailure) {
         let detail = failure.detail.map { $0.utf8.count <= 100 ? Self.printable($0) : "it" } ?? "it"
         switch failure.kind {
+        case .refused where failure.detail == "invalid_dpop_proof":
+            self.init(.refused, failure.refreshFailure.reason, Self.checkingClock)
         case .invalidGrant, .refused:
             self.init(
                 .refused, failure.refreshFailure.reason, "check --client-id, the client's secret and --scope")

@@ -93,6 +93,7 @@ struct OAuthProgram: Sendable {
             case .signedIn(let signedIn): return .signedIn(signedIn)
             case .refreshed(let refreshed): return .refreshed(refreshed)
             case .exchanged(let tokens): return .exchanged(tokens)
+            case .proved(let proof): return .proved(proof)
             case .revoked: return .revoked
             case let shown:
                 switch shown {

@@ -44,7 +44,7 @@ final class SignInConversation {
                 console.note(
                     "that is not the answer to this sign-in: paste the whole address at which the browser ended"
                 )
-            case .signedIn, .refreshed, .exchanged, .revoked, .failed: break
+            case .signedIn, .refreshed, .exchanged, .proved, .revoked, .failed: break
             }
             return nil
         } catch {

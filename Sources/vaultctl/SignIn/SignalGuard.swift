@@ -66,7 +66,7 @@ final class SignalGuard: Sendable {
     func parting(_ operation: WorkerRequest.Operation.Kind) -> HelperProgram.ShutdownPolicy? {
         guard let notice, state.withLock({ $0.isTaking }) else { return nil }
         return switch operation {
-        case .signIn, .exchange: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
+        case .signIn, .exchange, .prove: HelperProgram.ShutdownPolicy(notice, within: Self.patience)
         // The stored session needs the new tokens, which the provider issues once. The answer is often on its
         // way.
         case .refresh: HelperProgram.ShutdownPolicy(notice, within: .seconds(2), isTold: false)
