@@ -22,7 +22,7 @@ package enum WorkerReply: Codable, Sendable, Equatable {
     case refreshed(Refreshed)
     /// The successful end of an exchange: the other service's token.
     case exchanged(TokenInfo)
-    /// The proof, the value of a `DPoP` header.
+    /// The signed proof: the value of a `DPoP` header.
     case proved(String)
     /// The successful end of a revocation.
     case revoked

@@ -15,7 +15,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
         /// Exchanges an access token of a session of the profile.
         case exchange(TokenExchange, Profile)
         /// Signs a proof. No request is sent.
-        case prove(TokenProof)
+        case prove(ProofRequest)
 
         /// The kind of an operation.
         package enum Kind: Sendable { case signIn, refresh, revoke, exchange, prove }

@@ -36,8 +36,8 @@ struct WorkerJob {
                 let key = try DPoPKey(pem: Secret(utf8: proof.key))
                 return .proved(
                     try await key.proof(
-                        method: proof.method, url: proof.url, accessToken: Secret(utf8: proof.token),
-                        nonce: proof.nonce))
+                        method: proof.target.method, url: proof.target.url,
+                        accessToken: Secret(utf8: proof.token), nonce: proof.target.nonce))
             case .revoke(let tokens, let profile):
                 try await provider.revoke(tokens, of: profile, within: limit)
                 return .revoked

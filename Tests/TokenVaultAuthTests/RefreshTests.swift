@@ -226,8 +226,12 @@ import FoundationEssentials
     }
 
     @Test func aRecordOfANewerProgramIsNotTakenForNone() async throws {
-        try await scene.storage.store(token: #"{"version":2,"tokens":"other"}"#, for: "auth/session/work")
         let manager = scene.manager(RotatingServer())
+        try await manager.updateTokens(scene.tokens())
+        let whole = try #require(try await scene.storage.retrieve(for: "auth/session/work"))
+        await manager.invalidateCache()
+        try await scene.storage.store(
+            token: whole.replacing("\"version\":1", with: "\"version\":3"), for: "auth/session/work")
         await #expect(throws: TokenError.unknownRecord) { try await manager.validAccessToken() }
         #expect(try await scene.record() != nil)
     }

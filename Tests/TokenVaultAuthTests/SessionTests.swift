@@ -240,7 +240,7 @@ import FoundationEssentials
     }
 
     @Test func signingOutEndsAlsoWhatIsNotUnderstood() async throws {
-        try await scene.storage.store(token: #"{"version":2}"#, for: "auth/session/work")
+        try await scene.storage.store(token: #"{"version":3}"#, for: "auth/session/work")
         let manager = scene.manager(RotatingServer())
         await #expect(throws: TokenError.notRevoked(RefreshFailure(.refused("unknown_record")))) {
             try await manager.revokeTokens()

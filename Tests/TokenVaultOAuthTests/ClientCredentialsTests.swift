@@ -1,6 +1,5 @@
 #if OAuth
 import Foundation
-import Synchronization
 import TestLanes
 import Testing
 import TokenVault
@@ -17,17 +16,6 @@ import TokenVaultAuth
         let count = Counter()
         return try await ScriptedServer { _ in
             .json(#"{"access_token":"fake-\#(count.next())","token_type":"Bearer","expires_in":60}"#)
-        }
-    }
-
-    /// Counts requests.
-    private final class Counter: Sendable {
-        private let count = Mutex(0)
-        func next() -> Int {
-            count.withLock {
-                $0 += 1
-                return $0
-            }
         }
     }
 

@@ -6,25 +6,23 @@ import Synchronization
 import TestLanes
 import Testing
 import TokenVault
-import TokenVaultAuth
 import TokenVaultCrypto
 
+@testable import TokenVaultAuth
 @testable import TokenVaultOAuth
 
 /// Tokens that are bound to a key (RFC 9449).
 @Suite(.tags(.provider), .from(.all)) struct DPoPTests {
-    /// A token endpoint that issues bound tokens. With `nonces`, each proof needs the next of them.
+    /// Returns a token endpoint that issues bound tokens. With `nonces`, each request needs the next nonce. The answer of
+    /// a success has the nonce `later`.
     private static func server(
-        type: String = "DPoP", nonces: [String] = []
+        type: String? = "DPoP", nonces: [String] = [], later: String? = nil
     ) async throws -> ScriptedServer {
-        let count = Mutex(0)
+        let count = Counter()
         return try await ScriptedServer { asked in
             guard asked.path == "/token" else { return .json("{}") }
             let proof = asked.proof
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             let demanded = nonces.isEmpty ? nil : nonces[min(number, nonces.count) - 1]
             guard proof?.nonce == demanded else {
                 return .json(
@@ -32,8 +30,9 @@ import TokenVaultCrypto
                     headers: [("DPoP-Nonce", nonces[min(number + 1, nonces.count) - 1])])
             }
             return .json(
-                #"{"access_token":"fake-\#(number)","token_type":"\#(type)","expires_in":60,"#
-                    + #""refresh_token":"fake-refresh-\#(number)"}"#)
+                #"{"access_token":"fake-\#(number)",\#(type.map { #""token_type":"\#($0)","# } ?? "")"expires_in":60,"#
+                    + #""refresh_token":"fake-refresh-\#(number)"}"#,
+                headers: later.map { [("DPoP-Nonce", $0)] } ?? [])
         }
     }
 
@@ -56,16 +55,23 @@ import TokenVaultCrypto
         return (request, try await client.signIn(request, callback: "?code=c&state=\(state)").tokens)
     }
 
-    /// The example of RFC 9449 section 6.1, and the one of RFC 9449 section 7.1.
-    @Test func thePublishedVectorsHold() throws {
-        let x = try #require(Base64.urlDecode("l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs"[...]))
-        let y = try #require(Base64.urlDecode("9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA"[...]))
+    /// Returns the failure of a sign-in.
+    private static func signInFailure(_ client: OAuthClient) async -> OAuthError? {
+        do { _ = try await signIn(client) } catch { return error as? OAuthError }
+        return nil
+    }
+
+    /// The examples of RFC 9449 sections 6.1 and 7.1.
+    @Test func thePublishedVectorsHold() async throws {
         #expect(
-            DPoPKey.thumbprint(x: Base64.urlText(x), y: Base64.urlText(y))
+            DPoPKey.thumbprint(
+                x: "l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
+                y: "9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA")
                 == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
-        #expect(
-            ReadProof.hash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU")
-                == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
+        let proof = try await DPoPKey().proof(
+            method: "GET", url: "https://resource.example.org/protectedresource",
+            accessToken: Secret(utf8: "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"))
+        #expect(try #require(ReadProof(proof)).tokenHash == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
     }
 
     @Test func aProofIsForOneRequest() async throws {
@@ -87,6 +93,14 @@ import TokenVaultCrypto
         let other = try #require(ReadProof(try await DPoPKey().proof(method: "GET", url: url)))
         #expect(other.thumbprint != key.thumbprint && other.tokenHash == nil && other.nonce == nil)
         #expect(try DPoPKey(pem: key.pem) == key)
+        for (url, expected) in [
+            ("https://api.example.com", "https://api.example.com/"),
+            ("HTTPS://API.Example.com:443/A?b={c}|d", "https://api.example.com/A"),
+            ("https://api.example.com?b#c", "https://api.example.com/"),
+            ("http://localhost:8080/a", "http://localhost:8080/a"),
+        ] {
+            #expect(ReadProof(try await key.proof(method: "GET", url: url))?.url == expected)
+        }
         for url in ["", "api.example.com", "ftp://api.example.com/"] {
             let error = await failure { () async throws(OAuthError) in
                 try await key.proof(method: "GET", url: url)
@@ -96,12 +110,12 @@ import TokenVaultCrypto
     }
 
     @Test(arguments: ["", "fake", P384.Signing.PrivateKey().pemRepresentation])
-    func anotherKeyIsRefused(_ pem: String) async {
+    func aKeyThatIsNotOnP256IsRejected(_ pem: String) async {
         let error = await failure { () async throws(OAuthError) in try DPoPKey(pem: Secret(utf8: pem)) }
         #expect(error == .invalid("the session's key"))
     }
 
-    /// The browser's address, the code and each refresh name the same key, and the next sign-in another one.
+    /// The authorization request, the code exchange and each refresh use one key. The next sign-in uses another key.
     @Test func aSessionHasOneKey() async throws {
         let server = try await Self.server()
         let clock = TestClock()
@@ -131,20 +145,18 @@ import TokenVaultCrypto
         #expect(try await Self.signIn(client).tokens.dpopKey != key)
     }
 
-    /// A token that any thief can use is not what the client asked for.
-    @Test(arguments: ["Bearer", "bearer", ""])
-    func aTokenWithoutAKeyIsRevoked(_ type: String) async throws {
+    /// The client requested bound tokens, so a bearer token is revoked.
+    @Test(arguments: ["Bearer", "bearer", "", nil])
+    func aBearerTokenIsRevoked(_ type: String?) async throws {
         let server = try await Self.server(type: type)
         let client = try Self.client(server)
-        let error = await failure { () async throws(OAuthError) in
-            do { _ = try await Self.signIn(client) } catch let error as OAuthError { throw error } catch {}
-        }
+        let error = await Self.signInFailure(client)
         #expect(error == .unsupported("DPoP"))
         let revoked = server.asked.filter { $0.path == "/revoke" }.map { $0.form["token"] }
         #expect(revoked == ["fake-refresh-1", "fake-1"])
     }
 
-    /// The stored session may go on, so nothing is revoked, and no token without a key replaces one with a key.
+    /// The stored session may continue, so nothing is revoked. No bearer token replaces a bound token.
     @Test func aRefreshThatLosesTheKeyIsUnusable() async throws {
         let server = try await Self.server(type: "Bearer")
         let client = try Self.client(server)
@@ -156,20 +168,19 @@ import TokenVaultCrypto
         #expect(server.asked.map(\.path) == ["/token"])
     }
 
-    @Test func aTokenOfAKeyThatIsNotThisClientsIsRefused() async throws {
+    @Test func aBoundTokenThatWasNotRequestedIsRejected() async throws {
         let server = try await Self.server()
         var client = try Self.client(server)
         client.usesDPoP = false
-        let error = await failure { [client] () async throws(OAuthError) in
-            do { _ = try await Self.signIn(client) } catch let error as OAuthError { throw error } catch {}
-        }
+        let error = await Self.signInFailure(client)
         #expect(error == .unsupported("bearer tokens"))
         #expect(server.asked[0].headers["DPoP"].isEmpty)
     }
 
-    /// RFC 9449 section 8: the same request again, with another proof. The next request begins with the last nonce.
+    /// RFC 9449 section 8: the request is repeated with a new proof. The next request uses the last nonce, also that of
+    /// a success.
     @Test func aNonceThatTheProviderDemandsIsSent() async throws {
-        let server = try await Self.server(nonces: ["", "n-1", "n-1"])
+        let server = try await Self.server(nonces: ["", "n-1", "n-2"], later: "n-2")
         let client = try Self.client(server)
         let (_, tokens) = try await Self.signIn(client)
         #expect(tokens.accessToken == "fake-2")
@@ -181,11 +192,11 @@ import TokenVaultCrypto
             RefreshRequest(
                 forwarding: "fake", scope: nil, idToken: nil, dpopKey: tokens.dpopKey,
                 isRetryOfUnknownOutcome: false))
-        #expect(server.asked.count == 3)
+        #expect(server.asked.count == 3 && server.asked[2].proof?.nonce == "n-2")
     }
 
-    /// A provider that never accepts a nonce is not asked without end, and the refresh token is as good as before.
-    @Test func aNonceIsSentOnceOnly() async throws {
+    /// A provider that accepts no nonce gets two requests. The failure leaves the refresh token valid.
+    @Test func aDemandForANonceIsAnsweredOnce() async throws {
         let request = RefreshRequest(
             forwarding: "fake", scope: nil, idToken: nil, dpopKey: DPoPKey().pem,
             isRetryOfUnknownOutcome: false)
@@ -199,18 +210,17 @@ import TokenVaultCrypto
         let refused = try Self.client(refusing)
         let error = await #expect(throws: RefreshFailure.self) { try await refused.refresh(request) }
         #expect(error?.kind == .refused("use_dpop_nonce") && refusing.asked.count == 2)
+        #expect(error?.leavesOutcomeUnknown == false)
     }
 
     /// A response can bring a nonce that cannot be put into a proof.
     @Test(arguments: ["", "a b", "\"", String(repeating: "n", count: 2_049)])
-    func aNonceThatIsNoneIsIgnored(_ nonce: String) async throws {
+    func anInvalidNonceIsIgnored(_ nonce: String) async throws {
         let server = try await ScriptedServer(
             always: .json(
                 #"{"error":"use_dpop_nonce"}"#, status: 400, headers: [("DPoP-Nonce", nonce)]))
         let client = try Self.client(server)
-        let error = await failure { () async throws(OAuthError) in
-            do { _ = try await Self.signIn(client) } catch let error as OAuthError { throw error } catch {}
-        }
+        let error = await Self.signInFailure(client)
         guard case .requestFailed(let reason) = error else {
             Issue.record("\(String(describing: error))")
             return
@@ -218,8 +228,8 @@ import TokenVaultCrypto
         #expect(reason.kind == .refused("use_dpop_nonce") && server.asked.count == 1)
     }
 
-    /// A nonce that is demanded is no reason to try another audience, and the other audience comes with a nonce.
-    @Test func aNonceGoesWithAnAssertion() async throws {
+    /// A demand for a nonce does not change the audience. The request with the next audience also has the nonce.
+    @Test func anAssertionAndANonceAreSentTogether() async throws {
         let server = try await ScriptedServer { asked in
             let proof = asked.proof
             guard proof?.nonce == "n-1" else {
@@ -240,7 +250,7 @@ import TokenVaultCrypto
         #expect(Set(server.asked.map { $0.form["client_assertion"] }).count == 3)
     }
 
-    @Test func aDeviceAndAnExchangeProveTheKey() async throws {
+    @Test func aDeviceSignInAndAnExchangeSendProofs() async throws {
         let server = try await ScriptedServer { asked in
             if asked.path == "/device" {
                 return .json(
@@ -259,22 +269,105 @@ import TokenVaultCrypto
         #expect(proofs.map(\.thumbprint) == [key.thumbprint, key.thumbprint])
     }
 
-    @Test func aProviderWithOtherAlgorithmsIsNotAsked() async throws {
+    @Test func aProviderWithoutES256IsRejected() async throws {
         let server = try await Self.server()
-        let provider = try ProviderMetadata(
-            issuer: server.origin, authorizationEndpoint: "\(server.origin)/authorize",
-            tokenEndpoint: "\(server.origin)/token", dpopSigningAlgValuesSupported: ["EdDSA"])
-        var client = try OAuthClient(provider: provider, clientID: "fake", transport: OAuthTransport())
-        client.usesDPoP = true
-        let error = await failure { [client] () async throws(OAuthError) in
-            try client.authorizationRequest(redirectURI: "http://127.0.0.1/callback", scopes: [])
+        let client = { (algorithms: [String]) in
+            let provider = try ProviderMetadata(
+                issuer: server.origin, authorizationEndpoint: "\(server.origin)/authorize",
+                tokenEndpoint: "\(server.origin)/token",
+                deviceAuthorizationEndpoint: "\(server.origin)/device",
+                dpopSigningAlgValuesSupported: algorithms)
+            var client = try OAuthClient(
+                provider: provider, clientID: "fake",
+                authentication: .clientSecretPost(Secret(utf8: "fake-secret")), transport: OAuthTransport())
+            client.usesDPoP = true
+            return client
         }
-        #expect(error == .unsupported("DPoP with ES256"))
+        #expect(try await Self.signIn(client(["EdDSA", "ES256"])).tokens.dpopKey != nil)
+        let requests = server.asked.count
+        let refused = try client(["EdDSA"])
+        let errors = [
+            await Self.signInFailure(refused),
+            await failure { () async throws(OAuthError) in try await refused.authorizeDevice(scopes: []) },
+            await failure { () async throws(OAuthError) in try await refused.clientCredentials() },
+        ]
+        #expect(errors == Array(repeating: .unsupported("DPoP with ES256"), count: 3))
+        #expect(server.asked.count == requests)
         let listed =
             #"{"issuer":"\#(server.origin)","token_endpoint":"\#(server.origin)/token","#
             + #""dpop_signing_alg_values_supported":["EdDSA"]}"#
         let read = try MetadataDocument.metadata(in: Array(listed.utf8), of: server.origin)
         #expect(read.dpopSigningAlgValuesSupported == ["EdDSA"])
+    }
+
+    /// A stored key that was lost or damaged does not lead to a request without a proof.
+    @Test(arguments: ["", "damaged"]) func aProfileForBoundTokensNeedsTheKey(_ key: String) async throws {
+        let server = try await Self.server(type: "Bearer")
+        var settings = SignInSettings(issuer: server.origin, clientID: "fake")
+        settings.usesDPoP = true
+        let metadata = #"{"issuer":"\#(server.origin)","token_endpoint":"\#(server.origin)/token"}"#
+        let profile = Profile(settings, metadata: metadata, authentication: .none)
+        let provider = OAuthSessionProvider { _ in }
+        let request = RefreshRequest(
+            forwarding: "fake", scope: nil, idToken: nil, dpopKey: key.isEmpty ? nil : Secret(utf8: key),
+            isRetryOfUnknownOutcome: false)
+        let exchange = TokenExchange(
+            token: "fake", audience: "a", resources: [], scopes: [], dpopKey: key.isEmpty ? nil : key)
+        let errors = [
+            await failure { () async throws(OAuthError) in
+                try await provider.refresh(request, of: profile, within: .seconds(60))
+            },
+            await failure { () async throws(OAuthError) in
+                try await provider.exchange(exchange, of: profile, within: .seconds(60))
+            },
+        ]
+        #expect(errors == Array(repeating: .invalid("the session's key"), count: 2))
+        #expect(server.asked.isEmpty)
+    }
+
+    /// An older program would drop the key at the next refresh, so it does not know the record.
+    @Test func aRecordWithAKeyHasAVersionOfItsOwn() throws {
+        var tokens = TokenInfo(accessToken: "fake", tokenType: "DPoP")
+        #expect(SessionRecord.beginning(tokens, at: Date()).version == 1)
+        tokens.dpopKey = DPoPKey().pem
+        let record = SessionRecord.beginning(tokens, at: Date())
+        #expect(record.version == 2)
+        #expect(try Secret(encoding: record).decode(SessionRecord.self) == record)
+    }
+
+    @Test func anExchangedBearerTokenIsRevoked() async throws {
+        let server = try await Self.server(type: "Bearer")
+        let client = try Self.client(server)
+        let error = await failure { () async throws(OAuthError) in
+            try await client.exchange(Secret(utf8: "fake"), dpopKey: DPoPKey())
+        }
+        #expect(error == .unsupported("DPoP"))
+        #expect(server.asked.map(\.path) == ["/token", "/revoke", "/revoke"])
+    }
+
+    /// A request whose answer would come too late is not sent: the refresh token would be lost with the answer.
+    @Test func aNonceThatComesLateIsNotUsed() async throws {
+        let server = try await Self.server(nonces: ["", "n-1"])
+        var client = try Self.client(server)
+        client.end = .now
+        let request = RefreshRequest(
+            forwarding: "fake", scope: nil, idToken: nil, dpopKey: DPoPKey().pem,
+            isRetryOfUnknownOutcome: false)
+        let late = client
+        let error = await #expect(throws: RefreshFailure.self) { try await late.refresh(request) }
+        #expect(error?.kind == .refused("use_dpop_nonce") && server.asked.count == 1)
+    }
+
+    /// Servers do not see each other's nonces.
+    @Test func eachServerHasItsNonce() {
+        let nonces = DPoPNonces()
+        let origins = (0...100).map { RequestOrigin(scheme: "https", host: "a\($0).example", port: 443) }
+        nonces.note("n-0", of: origins[0])
+        nonces.note("n-1", of: origins[1])
+        #expect(origins.prefix(3).map { nonces.value($0) } == ["n-0", "n-1", nil])
+        for origin in origins { nonces.note("n", of: origin) }
+        #expect(origins.count { nonces.value($0) != nil } == 1)
+        #expect(nonces.value(origins[100]) == "n")
     }
 }
 #endif

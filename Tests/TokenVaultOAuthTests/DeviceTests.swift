@@ -1,6 +1,5 @@
 #if OAuth
 import Foundation
-import Synchronization
 import TestLanes
 import Testing
 import TokenVault
@@ -18,19 +17,9 @@ import TokenVaultAuth
     private func server(codes: String = codes, _ answers: [ScriptedServer.Reply]) async throws
         -> ScriptedServer
     {
-        let next = Counter()
+        let requests = Counter()
         return try await ScriptedServer { asked in
-            asked.path == "/device" ? .json(codes) : answers[min(next.increment(), answers.count - 1)]
-        }
-    }
-
-    private final class Counter: Sendable {
-        private let value = Mutex(0)
-        func increment() -> Int {
-            value.withLock { value in
-                defer { value += 1 }
-                return value
-            }
+            asked.path == "/device" ? .json(codes) : answers[min(requests.next(), answers.count) - 1]
         }
     }
 

@@ -300,7 +300,7 @@ import TokenVaultAuth
             userInfoEndpoint: "https://a.example/u", endSessionEndpoint: "https://a.example/e",
             scopesSupported: ["a"], codeChallengeMethodsSupported: ["S256"], grantTypesSupported: ["b"],
             tokenEndpointAuthMethodsSupported: ["none"], idTokenSigningAlgValuesSupported: ["RS256"],
-            authorizationResponseIssParameterSupported: true)
+            dpopSigningAlgValuesSupported: ["ES256"], authorizationResponseIssParameterSupported: true)
         for metadata in [
             whole, try ProviderMetadata(issuer: "https://a.example", tokenEndpoint: "https://a.example/t"),
         ] {

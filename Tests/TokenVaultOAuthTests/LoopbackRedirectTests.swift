@@ -334,6 +334,18 @@ import TokenVaultAuth
         if entry != nil { #expect(entry?.port == 0x1F90) }
     }
 
+    /// Other lines of a long table are not parsed.
+    @Test func onlyLinesWithThePortAreParsed() {
+        let port = Array("1F90".utf8)
+        for (line, isNamed) in [
+            ("0: 0100007F:1F90 00000000:0000 0A", true), ("1: 0100007F:0050 0100007F:1F90 01", true),
+            ("2: 0100007F:0050 0100007F:0051 01", false), ("3: 01001F90:0050 0100007F:0051 01", false),
+            ("4: 0100007F:1F9", false), ("", false),
+        ] {
+            #expect(LoopbackPeer.names(port, Array(line.utf8)[...]) == isNamed, "\(line)")
+        }
+    }
+
     @Test func theSecondAnswerIsLate() async throws {
         let redirect = try await listen()
         let query = "&state=\(try state(redirect))"

@@ -60,8 +60,10 @@ import TokenVaultAuth
     }
 
     @Test func reservedParametersAreRejected() throws {
-        for name in ["client_id", "code_verifier", "refresh_token", "scope", "resource", "", "a b", "\u{e4}"]
-        {
+        for name in [
+            "client_id", "code_verifier", "dpop_jkt", "refresh_token", "scope", "resource", "", "a b",
+            "\u{e4}",
+        ] {
             var parameters = RequestParameters()
             parameters.token = [name: "x"]
             #expect(throws: OAuthError.invalid("a parameter")) {

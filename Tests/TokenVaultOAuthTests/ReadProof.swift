@@ -6,14 +6,14 @@ import TokenVaultCrypto
 
 @testable import TokenVaultOAuth
 
-/// A proof of a key (RFC 9449 section 4.2) as a server reads it: checked with the key that it names.
+/// A proof as a server reads it (RFC 9449 section 4.2): verified with the key in its header.
 struct ReadProof {
     let method: String
     let url: String
     let nonce: String?
     let identifier: String
     let time: Int
-    /// The thumbprint of the key (RFC 7638), computed here.
+    /// The thumbprint of the key (RFC 7638), computed without `DPoPKey`.
     let thumbprint: String
     /// The hash of the access token.
     let tokenHash: String?
@@ -33,7 +33,7 @@ struct ReadProof {
         let nonce: String?
     }
 
-    /// Reads the header's value; `nil` unless it is a proof with a good signature.
+    /// Reads the value of a `DPoP` header; `nil` unless the proof has a valid signature.
     init?(_ text: String?) {
         let parts = (text ?? "").split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let signature = Base64.urlDecode(parts[2]),
@@ -44,7 +44,7 @@ struct ReadProof {
                 try? JSONDecoder().decode(Claims.self, from: Data($0))
             }),
             header.typ == "dpop+jwt", header.alg == "ES256",
-            // A private part would give the key away.
+            // The header must not contain the private key.
             Set(header.jwk.keys) == ["kty", "crv", "x", "y"], header.jwk["kty"] == "EC",
             header.jwk["crv"] == "P-256", let x = header.jwk["x"].flatMap({ Base64.urlDecode($0[...]) }),
             let y = header.jwk["y"].flatMap({ Base64.urlDecode($0[...]) }), x.count == 32, y.count == 32,
@@ -66,7 +66,7 @@ struct ReadProof {
 }
 
 extension ScriptedServer.Asked {
-    /// The proof in the request; `nil` without a good one.
+    /// The proof in the request; `nil` without a valid one.
     var proof: ReadProof? { ReadProof(headers.first(name: "DPoP")) }
 }
 #endif

@@ -25,19 +25,30 @@ import TokenVault
         }
         let authentication = ClientAuthentication.clientSecretPost(Secret(utf8: secret))
         let client = try client(server, authentication: authentication)
+        let key = DPoPKey()
+        let pem = try #require(key.pem.unprotectedText())
         let request = try client.authorizationRequest(redirectURI: "https://a.example/cb", scopes: ["openid"])
         let verifier = try #require(request.proofKey.verifier.unprotectedText())
         let state = try #require(request.state.unprotectedText())
         let provider = try metadata("https://id.example")
         let values: [Any] = [
-            authentication, client, request, try await client.authorizeDevice(scopes: []),
+            authentication, client, request, key,
+            ProofRequest(
+                key: pem, token: secret,
+                target: ProofTarget(method: "GET", url: "https://a.example/", nonce: nil)),
+            TokenExchange(token: secret, audience: nil, resources: [], scopes: [], dpopKey: pem),
+            RefreshRequest(
+                forwarding: secret, scope: nil, idToken: nil, dpopKey: key.pem,
+                isRetryOfUnknownOutcome: false), try await client.authorizeDevice(scopes: []),
             try await client.clientCredentials(), IDTokenExpectation(nonce: secret, accessToken: secret),
             try AuthorizationAnswer(
                 query: "state=s&code=\(secret)", expecting: Secret(utf8: "s"), from: provider),
         ]
         for value in values {
             let text = everything(value)
-            for hidden in [secret, verifier, state] { #expect(!text.contains(hidden)) }
+            for hidden in [secret, verifier, state, String(pem.dropFirst(40).prefix(20))] {
+                #expect(!text.contains(hidden))
+            }
         }
     }
 

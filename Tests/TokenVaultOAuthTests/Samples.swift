@@ -20,8 +20,25 @@ final class TestClock: Sendable {
     @Sendable func sleep(_ duration: Duration) async throws {
         try Task.checkCancellation()
         inside.withLock {
-            $0.now.addTimeInterval(duration.seconds)
-            $0.slept.append(duration.seconds)
+            $0.now.addTimeInterval(duration.inSeconds)
+            $0.slept.append(duration.inSeconds)
+        }
+    }
+}
+
+/// Counts from 1, on any thread.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    /// The last number.
+    var value: Int { count.withLock { $0 } }
+
+    /// Returns the next number.
+    @discardableResult
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
         }
     }
 }

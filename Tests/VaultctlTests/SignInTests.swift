@@ -44,10 +44,19 @@ import TokenVaultAuth
         let profile = Profile(settings, metadata: "{}", authentication: .post)
         let refresh = RefreshRequest(
             forwarding: "not-a-real-token", scope: "read", idToken: "a.b.c", subject: "fake",
-            isRetryOfUnknownOutcome: true)
+            dpopKey: Secret(utf8: "not a real key"), isRetryOfUnknownOutcome: true)
         let request = WorkerRequest(
             .refresh(WorkerRequest.Refresh(refresh), profile), within: .seconds(25))
         #expect(try Secret(encoding: request).decode(WorkerRequest.self) == request)
+        let prove = WorkerRequest(
+            .prove(
+                ProofRequest(
+                    key: "not a real key", token: "not-a-real-token",
+                    target: ProofTarget(method: "GET", url: "https://api.example.com/", nonce: "n"))),
+            within: .seconds(25))
+        #expect(try Secret(encoding: prove).decode(WorkerRequest.self) == prove)
+        let proved = WorkerReply.proved("not.a.real-proof")
+        #expect(try Secret(encoding: proved).decode(WorkerReply.self) == proved)
         let reply = WorkerReply.refreshed(
             WorkerReply.Refreshed(
                 TokenRefreshResponse(
@@ -55,7 +64,7 @@ import TokenVaultAuth
                     refreshTokenExpiresIn: 86_400, idToken: "a.b.c", tokenType: "Bearer", scope: "read",
                     serverDate: Date(timeIntervalSince1970: 1_800_000_000))))
         #expect(try Secret(encoding: reply).decode(WorkerReply.self) == reply)
-        for printed in ["\(request)", "\(reply)", String(reflecting: reply)] {
+        for printed in ["\(request)", "\(prove)", "\(proved)", "\(reply)", String(reflecting: reply)] {
             #expect(!printed.contains("real") && !printed.contains("nor-this"))
         }
     }

@@ -22,9 +22,11 @@ public struct ResponseMetadata: Sendable {
     /// which no renewal adds.
     var needsOtherScope: Bool { (status == 401 || status == 403) && names("insufficient_scope") }
 
-    /// Whether the server demands another nonce in the proof of a bound token (RFC 9449 section 9). A renewal brings
-    /// none.
+    /// Whether the server demands a new nonce in the proof of a bound token (RFC 9449 section 9).
     package var demandsNonce: Bool { status == 401 && names("use_dpop_nonce") }
+
+    /// Whether the server refused the proof of a bound token (RFC 9449 section 7.1). A refresh changes no proof.
+    var refusesProof: Bool { demandsNonce || status == 401 && names("invalid_dpop_proof") }
 
     /// Whether a challenge has the code `error`.
     private func names(_ error: String) -> Bool {

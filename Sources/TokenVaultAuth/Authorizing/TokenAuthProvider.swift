@@ -37,7 +37,8 @@ public struct TokenAuthProvider: Sendable {
         self.onAuthenticationFailed = onAuthenticationFailed
     }
 
-    /// Returns the request with its token. A request to an origin that gets no token is returned unchanged.
+    /// Returns the request with its token. A request to an origin that gets no token is returned unchanged. For a bound
+    /// token, the caller also adds a `DPoP` header, a proof of `AccessToken.dpopKey`.
     /// Throws the same errors as ``TokenManager/validAccessToken()``.
     public func adapt<Request>(
         _ request: Request
@@ -106,7 +107,9 @@ public struct TokenAuthProvider: Sendable {
             await report(.scopeInsufficient)
             return nil
         }
-        guard response.status == 401, mayRepeat, !response.demandsNonce else { return nil }
+        guard response.status == 401, mayRepeat, sent.dpopKey == nil || !response.refusesProof else {
+            return nil
+        }
         do throws(TokenError) { return try await manager.accessToken(replacing: sent) } catch {
             await report(error)
             if error == .tokenRefused { return nil }
@@ -114,8 +117,8 @@ public struct TokenAuthProvider: Sendable {
         }
     }
 
-    /// Returns the header's value with `token`. A token that is bound to a key has its own prefix (RFC 9449 section
-    /// 7.1).
+    /// Returns the header's value with `token`. A bound token has the prefix `DPoP` instead of ``tokenPrefix`` (RFC 9449
+    /// section 7.1).
     package func headerValue(_ token: AccessToken) -> String {
         token.headerValue(after: token.dpopKey == nil ? tokenPrefix : TokenInfo.dpopType)
     }

@@ -7,10 +7,10 @@ internal import FoundationEssentials
 
 /// The stored record of an account: one item, so that every change is one atomic compare-and-store.
 struct SessionRecord: Codable, Sendable, Equatable {
-    /// The version of this format.
-    static let currentVersion = 1
+    /// The versions of this format. A record with a key has version 2, because an older program would drop the key.
+    static let versions = 1...2
 
-    var version = SessionRecord.currentVersion
+    var version = 1
     /// The identifier of the sign-in. A refresh keeps it; another sign-in has another.
     var session: String
     var tokens: TokenInfo
@@ -33,7 +33,8 @@ struct SessionRecord: Codable, Sendable, Equatable {
         _ tokens: TokenInfo, user: AuthUser? = nil, source: TokenSource? = nil, at now: Date
     ) -> SessionRecord {
         SessionRecord(
-            session: Random.name(), tokens: tokens, user: user, source: source,
+            version: tokens.dpopKey == nil ? 1 : 2, session: Random.name(), tokens: tokens, user: user,
+            source: source,
             obtained: now.timeIntervalSince1970)
     }
 

@@ -47,18 +47,11 @@ struct SessionStore: Sendable {
 
     /// Returns the session that is stored in `item`. Throws `unknownRecord`.
     static func session(in item: TokenItem) throws(TokenError) -> StoredSession {
-        let version: Version
-        do throws(TokenStorageError) {
-            version = try item.secret.decode(Version.self)
-            guard version.version == SessionRecord.currentVersion else { throw .other }
-            return StoredSession(
-                record: try item.secret.decode(SessionRecord.self), generation: item.metadata.generation)
-        } catch {
-            throw .unknownRecord
-        }
+        guard let record = try? item.secret.decode(SessionRecord.self),
+            SessionRecord.versions.contains(record.version)
+        else { throw .unknownRecord }
+        return StoredSession(record: record, generation: item.metadata.generation)
     }
-
-    private struct Version: Decodable { let version: Int }
 
     /// Returns whether the account is signed in, according to the flag; `nil` when the flag cannot be read
     /// either.

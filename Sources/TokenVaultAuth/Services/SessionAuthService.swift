@@ -49,6 +49,7 @@ public struct SessionAuthService: AuthenticationService {
                 access: tokens.accessSecret, refresh: refresh, id: nil, tokenType: tokens.tokenType,
                 scope: nil,
                 accessTokenExpiry: tokens.accessTokenExpiry, refreshTokenExpiry: tokens.refreshTokenExpiry)
+            signIn.tokens.dpopKey = tokens.dpopKey
             return signIn
         }
     }

@@ -68,8 +68,8 @@ extension TokenInfo {
 }
 
 extension TokenInfo {
-    /// Throws `malformed` unless the tokens, their type and scopes can be put into a header, and none is too
-    /// long.
+    /// Throws `malformed` unless the tokens, their type and scopes can be put into a header. Also throws it for a token
+    /// or key that is too long.
     func requireUsable() throws(TokenError) {
         func isUsable(_ token: Secret) -> Bool {
             token.count <= TokenRefreshResponse.longestToken && token.isTokenText
@@ -79,6 +79,9 @@ extension TokenInfo {
         guard idSecret.map(isUsable) ?? true else { throw .malformed("the ID token") }
         guard TokenRefreshResponse.isType(tokenType) else { throw .malformed("the token's type") }
         guard scope.map(TokenRefreshResponse.isScope) ?? true else { throw .malformed("the scope") }
+        guard dpopKey.map({ $0.count <= 16 << 10 && $0.unprotectedText() != nil }) ?? true else {
+            throw .malformed("the key of the tokens")
+        }
     }
 }
 
@@ -98,8 +101,8 @@ extension TokenRefreshResponse {
 
     /// Returns this response without unusable parts. A lifetime that is not above zero is dropped.
     ///
-    /// Throws `unusable(200)` when the tokens cannot be used at all. The server reported success, so it may have taken
-    /// the token. The same call does not send the token again.
+    /// Throws `unusable(200)` when the tokens cannot be used at all. The server reported success, so the refresh token may
+    /// be used up. The refresh does not send it again.
     func usable() throws(RefreshFailure) -> TokenRefreshResponse {
         func isUsable(_ token: String) -> Bool {
             token.utf8.count <= Self.longestToken && Secret(utf8: token).isTokenText

@@ -40,7 +40,8 @@ extension OAuthClient {
     /// `redirectURI` is `https`, a loopback address, or a custom scheme of the app (RFC 8252 section 7).
     /// `parameters` are extra ones for this request, such as `prompt`. They replace ``OAuthClient/parameters`` of
     /// the same name. Throws `foreignEndpoint` when the endpoint is at an origin that is not allowed. Throws
-    /// `unsupported` when the provider has no authorization endpoint, or lists PKCE methods without S256.
+    /// `unsupported` when the provider has no authorization endpoint, or lists PKCE methods without S256, or if
+    /// ``usesDPoP`` cannot be honored.
     /// Throws `invalid` for a setting that cannot be used.
     public func authorizationRequest(
         redirectURI: String, scopes: [String], parameters: [String: String] = [:]

@@ -14,7 +14,7 @@ enum LoopbackPeer {
         else { return false }
         return isOfSameUser(
             port, as: listener, isIPv6: local.protocol == .inet6,
-            among: ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0) })
+            among: ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0, naming: listener) })
     }
 
     /// Whether the socket at `port` that is connected to `listener` belongs to the listener's user. Only open
@@ -63,7 +63,9 @@ enum LoopbackPeer {
         return (parts[0], port)
     }
 
-    private static func entries(of path: FilePath) -> [Entry] {
+    /// Returns the entries of the table at `path` with the port `listener` at either end. The table of a busy machine has
+    /// thousands of lines, so the other lines are not parsed.
+    private static func entries(of path: FilePath, naming listener: Int) -> [Entry] {
         guard let file = try? FileDescriptor.open(path, .readOnly, options: .closeOnExec) else { return [] }
         defer { try? file.close() }
         var bytes: [UInt8] = []
@@ -73,7 +75,17 @@ enum LoopbackPeer {
         {
             bytes += buffer.prefix(count)
         }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap(entry)
+        let digits = String(listener, radix: 16, uppercase: true)
+        let port = Array((String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+        return bytes.split(separator: UInt8(ascii: "\n")).filter { names(port, $0) }
+            .compactMap { entry(String(decoding: $0, as: UTF8.self)[...]) }
+    }
+
+    /// Whether `line` has an address with the four digits of `port`.
+    static func names(_ port: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
+        line.indices.contains { index in
+            line[index] == UInt8(ascii: ":") && line[(index + 1)...].starts(with: port)
+        }
     }
 }
 #endif

@@ -18,10 +18,10 @@ internal import FoundationEssentials
 /// let response = try await api.execute(HTTPClientRequest(url: "https://api.example.com/me"))
 /// ```
 ///
-/// A token that is bound to a key gets a proof for each request (RFC 9449 section 7.1).
+/// A request with a bound token also has a proof (RFC 9449 section 7.1).
 ///
 /// The client follows redirects itself and authorizes each step again, so that only the allowed origins get a
-/// token. Another origin gets no `Authorization` and `Cookie` header of the request, and no token header.
+/// token. Another origin gets no `Authorization`, `Cookie` and `DPoP` header of the request, and no token header.
 public final class AuthorizedHTTPClient: Sendable {
     /// The provider that puts tokens into requests.
     public let authorizer: TokenAuthProvider
@@ -61,7 +61,7 @@ public final class AuthorizedHTTPClient: Sendable {
     /// or no body, can be sent again after a 401 or a redirect that keeps it.
     ///
     /// `timeout` covers all steps together, up to the head of the response. Throws `TokenError` when no token
-    /// is available, and the errors of AsyncHTTPClient.
+    /// is available, `OAuthError.invalid` for the key of a bound token, and the errors of AsyncHTTPClient.
     public func execute(
         _ request: consuming HTTPClientRequest, body: ByteBuffer? = nil, timeout: Duration = .seconds(60)
     ) async throws -> HTTPClientResponse {
@@ -94,22 +94,22 @@ public final class AuthorizedHTTPClient: Sendable {
         }
     }
 
-    /// Sends `step` with `token`, and with a proof of the key that the token is bound to. Sends it once more if the
-    /// server demands a nonce in the proof (RFC 9449 section 9).
+    /// Sends `step` with `token`. For a bound token, adds a proof, and sends `step` once more if the server demands a
+    /// nonce (RFC 9449 section 9).
     private func send(
         _ step: inout OutgoingRequest, with token: AccessToken?, until deadline: NIODeadline
     ) async throws -> HTTPClientResponse {
         if let token { step.setHeader(authorizer.headerName, to: authorizer.headerValue(token)) }
         guard let token, let origin = step.origin, let pem = token.dpopKey else {
+            step.setProof(nil)
             return try await client.execute(step.request, deadline: deadline)
         }
         let key = try DPoPKey(pem: pem)
         var isSecondTry = false
         while true {
             let nonce = nonces.value(origin)
-            step.setHeader(
-                "DPoP",
-                to: try await key.proof(
+            step.setProof(
+                try await key.proof(
                     method: step.request.method.rawValue, url: step.request.url, accessToken: token.secret,
                     nonce: nonce))
             let response = try await client.execute(step.request, deadline: deadline)
@@ -136,9 +136,14 @@ public final class AuthorizedHTTPClient: Sendable {
         authorizer.manager.noteServerDate(date, from: origin)
     }
 
-    /// Reads the rest of a short response, so that its connection can be used again.
+    /// Reads the rest of a short response for a second at most, so that its connection can be used again.
     private static func drain(_ response: HTTPClientResponse) async {
-        _ = try? await response.body.collect(upTo: 64 << 10)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try? await response.body.collect(upTo: 64 << 10) }
+            group.addTask { try? await Task.sleep(for: .seconds(1)) }
+            await group.next()
+            group.cancelAll()
+        }
     }
 }
 

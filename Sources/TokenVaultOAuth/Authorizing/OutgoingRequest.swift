@@ -14,6 +14,8 @@ struct OutgoingRequest: AuthorizableRequest {
     private(set) var request: HTTPClientRequest
     let isReplayable: Bool
     let origin: RequestOrigin?
+    /// Whether the request has a proof that this client signed.
+    private var hasProof = false
 
     /// Creates a step with `body`, or with the body of `request`, which may be a stream that can be read
     /// once.
@@ -34,6 +36,16 @@ struct OutgoingRequest: AuthorizableRequest {
 
     mutating func setHeader(_ name: String, to value: String) {
         request.headers.replaceOrAdd(name: name, value: value)
+    }
+
+    /// Sets the header `DPoP` to `proof`; `nil` removes a previous proof.
+    mutating func setProof(_ proof: String?) {
+        if let proof {
+            setHeader("DPoP", to: proof)
+        } else if hasProof {
+            request.headers.remove(name: "DPoP")
+        }
+        hasProof = proof != nil
     }
 
     /// Returns the next step after `response` (RFC 9110 section 15.4); `nil` when the response is final. A
@@ -71,7 +83,9 @@ struct OutgoingRequest: AuthorizableRequest {
                 next.headers.remove(name: name)
             }
         }
-        return OutgoingRequest(next, to: there, isReplayable: isReplayable || becomesGet)
+        var step = OutgoingRequest(next, to: there, isReplayable: isReplayable || becomesGet)
+        step.hasProof = hasProof
+        return step
     }
 }
 #endif

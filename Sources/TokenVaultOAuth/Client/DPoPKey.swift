@@ -9,8 +9,8 @@ internal import TokenVaultCrypto
 public import FoundationEssentials
 #endif
 
-/// A private key on P-256 that the tokens of a session are bound to (RFC 9449). A server accepts such a token only
-/// with a proof that the key signed for this request. Printing it shows no key.
+/// A private key on P-256 that the tokens of a session are bound to (RFC 9449). A server accepts a bound token only with
+/// a proof that the key signed for the same request. Printing a `DPoPKey` shows no key.
 public struct DPoPKey: Sendable, Equatable {
     /// The private key in PEM (PKCS #8), in memory that is wiped.
     public let pem: Secret
@@ -25,13 +25,20 @@ public struct DPoPKey: Sendable, Equatable {
         pem = Secret(utf8: key.pemRepresentation)
     }
 
-    /// Reads the key of ``pem``, or of `TokenInfo.dpopKey`. Throws `invalid` for anything but a private key on P-256.
+    /// Creates the key from PEM text, such as ``pem`` or `TokenInfo.dpopKey`. Throws `invalid` unless the text is a
+    /// private key on P-256.
     public init(pem: Secret) throws(OAuthError) {
         guard let key = pem.unprotectedText().flatMap({ try? ES256PrivateKey(pem: $0) }) else {
             throw .invalid("the session's key")
         }
-        self.pem = pem
+        self.pem = Secret(utf8: key.pemRepresentation)
         self.key = key
+    }
+
+    /// Returns the key in `pem`; `nil` without one. Throws `invalid`.
+    static func key(in pem: Secret?) throws(OAuthError) -> DPoPKey? {
+        guard let pem else { return nil }
+        return try DPoPKey(pem: pem)
     }
 
     /// The coordinates of the public key, in the URL-safe alphabet (RFC 7518 section 6.2.1).
@@ -53,17 +60,20 @@ public struct DPoPKey: Sendable, Equatable {
 
     /// Returns a proof for one request, the value of its `DPoP` header (RFC 9449 section 4.2).
     ///
-    /// `url` is the address of the request; its query and fragment are left out. A request to an API also names its
-    /// `accessToken`. `nonce` is the last `DPoP-Nonce` of that server. `time` is the time of the request. Throws `invalid`
-    /// for an address that cannot be used.
+    /// `url` is the address of the request; the proof omits its query and fragment. `accessToken` is the token of an API
+    /// request. `nonce` is the last `DPoP-Nonce` of the server. Throws `invalid` for an address or a key that cannot be
+    /// used.
     public func proof(
         method: String, url: String, accessToken: Secret? = nil, nonce: String? = nil, at time: Date = Date()
     ) async throws(OAuthError) -> String {
-        guard let address = WebAddress(String(url.prefix { $0 != "#" })) else {
+        let address = String(decoding: url.utf8.prefix { $0 != 0x3f && $0 != 0x23 }, as: UTF8.self)
+        guard let origin = RequestOrigin(address: address) else {
             throw .invalid("the address of the request")
         }
+        let path = address.utf8.dropFirst(origin.scheme.utf8.count + 3).drop { $0 != 0x2f }
         let claims = DPoPClaims(
-            jti: RandomText.make().unprotectedText() ?? "", htm: method, htu: address.withoutQuery,
+            jti: RandomText.make().unprotectedText() ?? "", htm: method,
+            htu: origin.text + (path.isEmpty ? "/" : String(Substring(path))),
             iat: Int(time.timeIntervalSince1970),
             ath: accessToken.map { Base64.urlText(Hash.sha256($0.unprotectedBytes())) }, nonce: nonce)
         let (x, y) = point
@@ -77,42 +87,36 @@ public struct DPoPKey: Sendable, Equatable {
         }
     }
 
-    /// Whether both are the same key.
-    public static func == (one: DPoPKey, other: DPoPKey) -> Bool { one.pem == other.pem }
+    /// Whether both keys have the same thumbprint.
+    public static func == (one: DPoPKey, other: DPoPKey) -> Bool { one.thumbprint == other.thumbprint }
 }
 
 extension DPoPKey: RedactedStringConvertible {}
 
 /// The claims of a proof (RFC 9449 section 4.2).
-private struct DPoPClaims: JWTPayload {
+private struct DPoPClaims: SignedClaims {
     let jti: String
     let htm: String
     let htu: String
     let iat: Int
     let ath: String?
     let nonce: String?
-
-    /// Checks nothing: a client only signs these claims.
-    func verify(using algorithm: some JWTAlgorithm) {}
 }
 
-/// The last nonces of servers for proofs (RFC 9449 sections 8 and 9).
+/// The latest nonce of each server, for the next proof (RFC 9449 sections 8 and 9).
 final class DPoPNonces: Sendable {
     private let inside = Mutex<[RequestOrigin: String]>([:])
 
-    /// The largest number of servers whose nonces are kept.
+    /// The largest number of servers whose nonces are kept. Beyond it, all nonces are dropped.
     private static let most = 100
-    /// The longest kept nonce, in bytes.
-    private static let longest = 2_048
 
     func value(_ origin: RequestOrigin) -> String? { inside.withLock { $0[origin] } }
 
-    /// Keeps the nonce of a response of `origin`, if it is one. Returns whether it is another one than `sent`.
+    /// Stores the nonce of a response from `origin`, unless the nonce is invalid. Returns whether a nonce was stored that
+    /// differs from `sent`.
     @discardableResult
     func note(_ nonce: String?, of origin: RequestOrigin, after sent: String? = nil) -> Bool {
-        guard let nonce, (1...Self.longest).contains(nonce.utf8.count),
-            nonce.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c })
-        else { return false }
+        guard let nonce, ProofTarget.isNonce(nonce) else { return false }
         inside.withLock { nonces in
             if nonces.count >= Self.most, nonces[origin] == nil { nonces = [:] }
             nonces[origin] = nonce

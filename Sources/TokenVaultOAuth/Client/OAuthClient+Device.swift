@@ -25,11 +25,12 @@ public struct DeviceAuthorization: Sendable {
 
 extension OAuthClient {
     /// Requests a code that the user types in on another device. Throws `foreignEndpoint` when the endpoint is at an
-    /// origin that is not allowed, and `unsupported`, `requestFailed`,
+    /// origin that is not allowed. Throws `unsupported` without the endpoint, or if ``usesDPoP`` cannot be honored, and `requestFailed`,
     /// `malformedResponse`, `cancelled`.
     public func authorizeDevice(scopes: [String]) async throws(OAuthError) -> DeviceAuthorization {
         let endpoint = try provider.address(
             .deviceAuthorization, provider.deviceAuthorizationEndpoint, for: "the device grant")
+        _ = try newDPoPKey()
         let begun = clock()
         // The form has the client's name for every kind of authentication (RFC 8628 section 3.1).
         var form = try Scopes.fields(scopes) + parameters.ofAuthorization
@@ -194,11 +195,4 @@ extension DeviceAuthorization {
 
 /// Redacted, since the codes are for the user only.
 extension DeviceAuthorization: RedactedStringConvertible {}
-
-extension Duration {
-    var seconds: Double {
-        let parts = components
-        return Double(parts.seconds) + Double(parts.attoseconds) / 1e18
-    }
-}
 #endif

@@ -18,8 +18,8 @@ extension OAuthClient {
     /// it to call a second API. `audience` and `resources` name that service; nothing of ``parameters`` is sent.
     /// Without `scopes`, the provider chooses them. With `dpopKey`, both tokens are bound to that key.
     ///
-    /// Throws `unsupported` if the metadata lists grants without this grant, or if the new token is not a bearer
-    /// token, or with `dpopKey` not bound. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws
+    /// Throws `unsupported` if the metadata lists grants without this grant, or if the new token has another type. That
+    /// type is `DPoP` with `dpopKey`, else bearer. Throws `invalid` for an empty token, or a scope or resource that cannot be used. Also throws
     /// `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func exchange(
         _ token: Secret, type: ExchangedTokenType = .accessToken, audience: String? = nil,

@@ -47,9 +47,7 @@ extension OAuthClient {
             : [("grant_type", "refresh_token"), ("refresh_token", request.refreshToken)]
         let begun = ContinuousClock.now
         let dpopKey: DPoPKey?
-        do throws(OAuthError) {
-            dpopKey = try request.dpopKey.map { (pem) throws(OAuthError) in try DPoPKey(pem: pem) }
-        } catch {
+        do throws(OAuthError) { dpopKey = try DPoPKey.key(in: request.dpopKey) } catch {
             throw RefreshFailure(.refused("cannot_ask"))
         }
         let response: TokenResponse
@@ -89,8 +87,8 @@ extension OAuthClient {
         return claims.isContinuation(of: previous)
     }
 
-    /// Whether the ID token of `response` proves valid within `limit`. The limit bounds the wait for the other
-    /// tokens, since the caller may give up.
+    /// Whether the ID token of `response` proves valid within `limit`. The other tokens wait that long at most, since the
+    /// caller may give up.
     private func isValid(
         _ idToken: String, _ response: TokenResponse, within limit: Duration
     ) async -> Bool {

@@ -37,8 +37,8 @@ public struct OAuthClient: Sendable {
     /// The audience of an assertion that each endpoint accepted.
     private let acceptedAudiences = AcceptedAudiences()
     private let nonces = DPoPNonces()
-    /// Whether the tokens of a sign-in are bound to a new key (RFC 9449): the provider and its APIs then accept them
-    /// only with a proof. A sign-in throws `unsupported` if the provider does not bind them.
+    /// Whether a sign-in binds its tokens to a new key (RFC 9449). Servers then accept the tokens only with a proof. A
+    /// sign-in throws `unsupported` if the provider does not bind the tokens.
     public var usesDPoP = false
     /// The longest delay of new tokens by the check of their ID token.
     var idTokenPatience = Duration.seconds(5)
@@ -87,11 +87,11 @@ public struct OAuthClient: Sendable {
             clock: clock)
     }
 
-    /// Sends `form` with the client's authentication to `endpoint`, and returns the answer, a success. Throws the
-    /// provider's refusal, the reason that there is no answer, and `refused("cannot_ask")` when the client's key does
-    /// not sign.
+    /// Sends `form` with the client's authentication to `endpoint`, and returns the successful answer. Throws the
+    /// provider's refusal, or the failure to get an answer. Throws `refused("cannot_ask")` when a key does not sign.
     ///
-    /// With `dpopKey`, the request has a proof of that key. It is sent once more when the provider demands a nonce.
+    /// With `dpopKey`, the request has a proof of that key. If the provider demands a nonce, the request is sent once
+    /// more.
     func post(
         _ form: FormEncoding.Fields, to endpoint: WebAddress, dpopKey: DPoPKey? = nil
     ) async throws(RefreshFailure) -> OAuthTransport.Answer {
@@ -100,34 +100,37 @@ public struct OAuthClient: Sendable {
             audiences = [known] + audiences.filter { $0 != known }
         }
         var hasNonce = false
+        let begun = ContinuousClock.now
         while true {
             let audience = audiences.popFirst() ?? endpoint.text
             let nonce = nonces.value(endpoint.origin)
-            let proof: RequestAuthentication
+            let authentication: RequestAuthentication
             do throws(OAuthError) {
-                proof = try await RequestAuthentication(
+                authentication = try await RequestAuthentication(
                     self, audience: audience, at: endpoint, dpopKey, nonce: nonce)
             } catch {
                 throw RefreshFailure(.refused("cannot_ask"))
             }
-            let names = proof.fields.map(\.name)
-            let sent = form.filter { !names.contains($0.name) } + proof.fields
-            let answer = try await transport.post(sent, to: endpoint, headers: proof.headers)
+            let names = authentication.fields.map(\.name)
+            let sent = form.filter { !names.contains($0.name) } + authentication.fields
+            let answer = try await transport.post(sent, to: endpoint, headers: authentication.headers)
             let isNew = nonces.note(answer.dpopNonce, of: endpoint.origin, after: nonce)
             guard let refusal = TokenEndpointFailure.refusal(in: answer) else {
-                // A gateway may answer with an error, without a look at the assertion.
+                // Only a success counts: a gateway may refuse a request without reading the assertion.
                 acceptedAudiences.note(audience, at: endpoint.text)
                 return answer
             }
             // The provider did not process the request (RFC 9449 section 8).
-            if refusal.kind == .refused("use_dpop_nonce"), dpopKey != nil, isNew, !hasNonce {
+            // A request whose answer comes too late would lose a refresh token.
+            let isInTime = end.map { $0 - .now > .now - begun } ?? true
+            if refusal.kind == .refused("use_dpop_nonce"), dpopKey != nil, isNew, !hasNonce, isInTime {
                 hasNonce = true
                 audiences.insert(audience, at: audiences.startIndex)
                 continue
             }
             // The provider did not look at the rest of the request.
             if refusal.kind == .refused("invalid_client"), !audiences.isEmpty { continue }
-            reportErrorText(refusal, answer, sent, proof.header)
+            reportErrorText(of: answer, refusal, to: sent, authentication)
             throw refusal
         }
     }
@@ -142,7 +145,7 @@ public struct OAuthClient: Sendable {
         }
         let answer: OAuthTransport.Answer
         do throws(RefreshFailure) { answer = try await post(form, to: endpoint, dpopKey: dpopKey) } catch {
-            guard case .unusable(let status) = error.kind, !(200...299).contains(status) else {
+            guard case .unusable(let status) = error.kind, (300...499).contains(status) else {
                 return .failure(.failed(error))
             }
             // The response comes from a gateway, not from the token endpoint.
@@ -191,8 +194,8 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Returns the key of a new session; `nil` for bearer tokens. Throws `unsupported` when the metadata lists
-    /// algorithms without that of the key.
+    /// Returns the key of a new session; `nil` for bearer tokens. Throws `unsupported` when the metadata lists algorithms
+    /// for proofs, but not the one of the key.
     func newDPoPKey() throws(OAuthError) -> DPoPKey? {
         guard usesDPoP else { return nil }
         guard provider.dpopSigningAlgValuesSupported?.contains(DPoPKey.algorithm) ?? true else {
@@ -237,7 +240,7 @@ extension OAuthClient: RedactedStringConvertible {}
 extension OAuthClient {
     /// Gets tokens for the client itself, without a user (RFC 6749 section 4.4). A token manager of this client
     /// renews them (`TokenInfo.isOfClient`). Throws `unsupported` for a
-    /// client without a secret or key, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
+    /// client without a secret or key, or if ``usesDPoP`` cannot be honored, and `requestFailed`, `malformedResponse`, `tokensNotRevoked`, `cancelled`.
     public func clientCredentials(scopes: [String] = []) async throws(OAuthError) -> SignInResult {
         guard authentication != .none else {
             throw .unsupported("client credentials without a secret or key")

@@ -53,6 +53,10 @@ package struct OAuthSessionProvider: SessionProvider {
         _ request: RefreshRequest, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenRefreshResponse {
         let client = try client(of: profile, within: limit)
+        guard try DPoPKey.key(in: request.dpopKey) != nil || !profile.settings.usesDPoP else {
+            // A request without a proof could bring a bearer token.
+            throw .invalid("the session's key")
+        }
         do throws(RefreshFailure) { return try await client.refresh(request) } catch {
             throw .requestFailed(error)
         }
@@ -72,12 +76,12 @@ package struct OAuthSessionProvider: SessionProvider {
     package func exchange(
         _ exchange: TokenExchange, of profile: Profile, within limit: Duration
     ) async throws(OAuthError) -> TokenInfo {
-        try await client(of: profile, within: limit).exchange(
+        let client = try client(of: profile, within: limit)
+        let key = try DPoPKey.key(in: exchange.dpopKey.map { Secret(utf8: $0) })
+        guard key != nil || !profile.settings.usesDPoP else { throw .invalid("the session's key") }
+        return try await client.exchange(
             Secret(utf8: exchange.token), audience: exchange.audience, resources: exchange.resources,
-            scopes: exchange.scopes,
-            dpopKey: try exchange.dpopKey.map { (pem) throws(OAuthError) in
-                try DPoPKey(pem: Secret(utf8: pem))
-            }
+            scopes: exchange.scopes, dpopKey: key
         ).tokens
     }
 
@@ -142,8 +146,8 @@ package struct OAuthSessionProvider: SessionProvider {
         return OAuthTransport(configuration: configuration)
     }
 
-    /// Returns the client in `profile`. Its provider is `fetched`, or without it that of the stored metadata. Throws
-    /// `invalidMetadata` for stored metadata that cannot be used.
+    /// Returns the client of `profile`, for the provider `fetched`. Without `fetched`, uses the stored metadata. Throws
+    /// `invalidMetadata` when the stored metadata cannot be used, and `invalid` or `unsupported` for the client.
     private func client(
         of profile: Profile, at fetched: ProviderMetadata? = nil, _ transport: OAuthTransport? = nil,
         within limit: Duration

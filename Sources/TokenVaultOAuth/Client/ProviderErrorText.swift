@@ -96,11 +96,11 @@ struct ProviderErrorText {
 }
 
 extension OAuthClient {
-    /// Reports the error text of `answer`, the `refusal` of a request with `form`. Skips `authorization_pending` and
+    /// Reports the error text of `answer`, which refused the request with `form`. Skips `authorization_pending` and
     /// `slow_down`.
     func reportErrorText(
-        _ refusal: RefreshFailure, _ answer: OAuthTransport.Answer, _ form: FormEncoding.Fields,
-        _ header: String?
+        of answer: OAuthTransport.Answer, _ refusal: RefreshFailure, to form: FormEncoding.Fields,
+        _ authentication: RequestAuthentication
     ) {
         guard let onErrorText,
             ![.refused("authorization_pending"), .refused("slow_down")].contains(refusal.kind)
@@ -109,9 +109,10 @@ extension OAuthClient {
             !Self.nonSecretFields.contains(name)
                 && (Self.secretFields.contains(name) || value.utf8.count >= 8)
         }.map(\.value)
-        if case .clientSecretBasic(let secret) = authentication {
-            secrets += [secret.unprotectedText(), header?.split(separator: " ").last.map(String.init)]
-                .compactMap(\.self)
+        if let proof = authentication.proof { secrets.append(proof) }
+        if case .clientSecretBasic(let secret) = self.authentication {
+            let header = authentication.header?.split(separator: " ").last.map(String.init)
+            secrets += [secret.unprotectedText(), header].compactMap(\.self)
         }
         if let errorText = ProviderErrorText(answer.body, hiding: secrets) {
             onErrorText(errorText.text)
@@ -127,7 +128,7 @@ extension OAuthClient {
     /// The form fields without secrets.
     private static let nonSecretFields: Set<String> = [
         "audience", "client_assertion_type", "client_id", "code_challenge", "code_challenge_method",
-        "grant_type",
+        "dpop_jkt", "grant_type",
         "prompt", "redirect_uri", "requested_token_type", "resource", "response_mode", "response_type",
         "scope",
         "subject_token_type", "token_type_hint",

@@ -14,16 +14,16 @@ struct RequestAuthentication {
     private(set) var fields: FormEncoding.Fields
     /// The `Authorization` header; `nil` for none.
     private(set) var header: String?
-    /// The proof of the key that tokens are bound to; `nil` without one.
+    /// The `DPoP` header; `nil` for none.
     private(set) var proof: String?
 
-    /// All headers.
+    /// The headers, with their names.
     var headers: [(name: String, value: String)] {
         [("Authorization", header), ("DPoP", proof)].compactMap { name, value in value.map { (name, $0) } }
     }
 
-    /// Creates the authentication of `client`. An assertion is for `audience`. With `key`, a proof for `endpoint` has
-    /// `nonce`. Throws `invalidKey`, and `invalid` for `key`.
+    /// Creates the authentication of `client`. An assertion is for `audience`. With `key`, also signs a proof for
+    /// `endpoint` with `nonce`. Throws `invalidKey` for the client's key, and `invalid` for `key`.
     init(
         _ client: OAuthClient, audience: String, at endpoint: WebAddress, _ key: DPoPKey?, nonce: String?
     ) async throws(OAuthError) {
@@ -80,7 +80,7 @@ final class AcceptedAudiences: Sendable {
 }
 
 /// The claims of a client's assertion (RFC 7523 section 3).
-struct AssertionClaims: JWTPayload {
+struct AssertionClaims: SignedClaims {
     private let iss: String
     private let sub: String
     private let aud: String
@@ -99,8 +99,13 @@ struct AssertionClaims: JWTPayload {
         exp = iat + Self.lifetime
         jti = RandomText.make().unprotectedText() ?? ""
     }
+}
 
-    /// Checks nothing: a client only signs these claims.
+/// Claims that this client signs, and never reads.
+protocol SignedClaims: JWTPayload {}
+
+extension SignedClaims {
+    /// Checks nothing.
     func verify(using algorithm: some JWTAlgorithm) {}
 }
 #endif

@@ -37,9 +37,8 @@ enum TokenEndpointFailure {
 
     /// Returns the failure of an answer that has to be a success with a document; `nil` when it can be one.
     static func refusal(in answer: OAuthTransport.Answer) -> RefreshFailure? {
-        let failure = failure(of: answer)
-        if answer.isSuccess, case .unusable = failure.kind { return nil }
-        return failure
+        if answer.isSuccess, code(in: answer.body) == nil { return nil }
+        return failure(of: answer)
     }
 
     private static func kind(of answer: OAuthTransport.Answer) -> RefreshFailure.Kind {

@@ -6,8 +6,8 @@ internal import TokenVaultAuth
 internal import FoundationEssentials
 #endif
 
-/// A checked success of a token endpoint (RFC 6749 section 5.1): a bearer token that a header can carry, or a token
-/// that is bound to a key (RFC 9449 section 5).
+/// A checked success of a token endpoint (RFC 6749 section 5.1). The access token is a bearer token that a header can
+/// carry, or is bound to a key (RFC 9449 section 5).
 /// Unusable optional parts are dropped, since the response may have a rotated refresh token.
 struct TokenResponse: Sendable {
     let accessToken: String
@@ -25,7 +25,7 @@ struct TokenResponse: Sendable {
     /// In seconds, above zero; an extension that several providers have.
     private(set) var refreshTokenExpiresIn: Double?
     var serverDate: Date?
-    /// The key that the tokens are bound to; `nil` for bearer tokens.
+    /// The key that the tokens are bound to, in PEM; `nil` for bearer tokens.
     let dpopKey: Secret?
 
     /// Reads `body`, the response to a request with a proof of `dpopKey`. Throws `malformedResponse`, and `unsupported`
@@ -39,7 +39,7 @@ struct TokenResponse: Sendable {
         if dpopKey == nil {
             guard type == nil || type == "bearer" else { throw .unsupported("bearer tokens") }
         } else {
-            // A token that is not bound would lose what the client asked for.
+            // The client requested bound tokens. A thief could use a bearer token.
             guard type == "dpop" else { throw .unsupported("DPoP") }
         }
         guard Self.isToken(accessToken) else { throw .malformedResponse("the access token") }

@@ -35,8 +35,7 @@ public struct ProviderMetadata: Sendable, Equatable {
     public let tokenEndpointAuthMethodsSupported: [String]?
     /// The algorithms that sign ID tokens; `nil` when the provider lists none.
     public let idTokenSigningAlgValuesSupported: [String]?
-    /// The algorithms of proofs for tokens that are bound to a key (RFC 9449 section 5.1); `nil` when the provider lists
-    /// none.
+    /// The algorithms that sign proofs (RFC 9449 section 5.1); `nil` when the provider lists none.
     public let dpopSigningAlgValuesSupported: [String]?
     /// Whether the provider's answers to a browser name the provider (RFC 9207).
     public let authorizationResponseIssParameterSupported: Bool

@@ -150,7 +150,7 @@ public struct IDTokenValidator: Sendable {
     private func problem(
         of claims: IDTokenClaims, _ expectation: IDTokenExpectation, _ algorithm: SigningAlgorithm, now: Date
     ) -> IDTokenProblem? {
-        let leeway = configuration.leeway.seconds
+        let leeway = configuration.leeway.inSeconds
         guard claims.issuer.utf8.elementsEqual(issuer.utf8) else { return .issuer }
         let others = claims.audience.filter { !$0.utf8.elementsEqual(clientID.utf8) }
         guard others.count < claims.audience.count,
@@ -175,7 +175,7 @@ public struct IDTokenValidator: Sendable {
         {
             return .accessTokenHash
         }
-        if let longest = expectation.maximumAge?.seconds {
+        if let longest = expectation.maximumAge?.inSeconds {
             guard let authenticated = claims.authenticated,
                 now.timeIntervalSince(authenticated) <= longest + leeway
             else { return .expired }

@@ -26,8 +26,8 @@ actor ProviderKeySet {
         coolDown: Duration, longestAge: Duration, clock: @escaping @Sendable () -> Date,
         fetch: @escaping Fetch
     ) {
-        self.coolDown = coolDown.seconds
-        self.longestAge = longestAge.seconds
+        self.coolDown = coolDown.inSeconds
+        self.longestAge = longestAge.inSeconds
         self.clock = clock
         self.fetch = fetch
     }

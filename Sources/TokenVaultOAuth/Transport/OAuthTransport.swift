@@ -130,7 +130,8 @@ public final class OAuthTransport: Sendable {
             do {
                 body = try await self.body(of: response, until: deadline)
             } catch is NIOTooManyBytesError {
-                throw RefreshFailure(.unusable(Int(response.status.code)))
+                let status = Int(response.status.code)
+                throw RefreshFailure(status < 500 ? .unusable(status) : .serverError(status))
             } catch  where Self.isBrokenCompression(error) {
                 // The status and the headers count all the same, as with a body that nothing can be read from.
                 body = ByteBuffer()

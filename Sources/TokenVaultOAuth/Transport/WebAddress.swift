@@ -33,9 +33,6 @@ struct WebAddress: Sendable, Hashable {
         String(text.prefix(text.count - path.count - (query.map { $0.count + 1 } ?? 0)))
     }
 
-    /// The address without its query.
-    var withoutQuery: String { root + path }
-
     /// Returns the address with more fields in its query.
     func adding(_ fields: FormEncoding.Fields) -> String {
         let separator = query == nil ? "?" : query == "" ? "" : "&"

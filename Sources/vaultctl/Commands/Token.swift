@@ -26,7 +26,7 @@ struct Token: VaultCommand {
               vaultctl token work --id
               vaultctl token work --audience billing
               url=https://api.example.com/items
-              vaultctl token work --headers-for $url | curl --header @- $url
+              vaultctl token work --headers-for "$url" | curl --header @- "$url"
               vaultctl token work --json
             """)
 
@@ -60,7 +60,7 @@ struct Token: VaultCommand {
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         var arguments = arguments
         arguments.exchange = try exchange.target()
-        arguments.headers = try headers.request()
+        arguments.headers = try headers.target()
         return try Self.execute(arguments, console)
     }
 
@@ -104,8 +104,12 @@ struct Token: VaultCommand {
             note(expiry, configuration.accessTokenRefreshBuffer, console)
         }
         var proof: String?
-        if let request = arguments.headers, let key = tokens.dpopKey?.unprotectedText() {
-            proof = try Self.proof(of: tokens, key, for: request, console)
+        if let target = arguments.headers, let key = tokens.dpopKey?.unprotectedText() {
+            let request = ProofRequest(key: key, token: tokens.accessToken, target: target)
+            do throws(CommandFailure) { proof = try Self.proof(request, name, console) } catch {
+                if arguments.exchange != nil { console.note(Self.exchangedToken) }
+                throw error
+            }
         }
         if arguments.json {
             var json = JSONWriter(console.output)
@@ -120,7 +124,8 @@ struct Token: VaultCommand {
             }
             json.end()
         } else if arguments.headers != nil {
-            console.output.write("Authorization: \(tokens.tokenType) ")
+            let type = tokens.dpopKey == nil ? tokens.tokenType : TokenInfo.dpopType
+            console.output.write("Authorization: \(type) ")
             tokens.accessSecret.withBytes { console.output.write($0) }
             console.output.write("\n")
             if let proof { console.output.write("DPoP: \(proof)\n") }
@@ -134,23 +139,25 @@ struct Token: VaultCommand {
         return .done
     }
 
-    /// Returns the proof of `key` for `request`, which another program signs.
+    /// Returns the proof for `request`, signed by `vaultctl-oauth`. Throws the failure of that program.
     private static func proof(
-        of tokens: TokenInfo, _ key: String, for request: HeaderRequest, _ console: Console
+        _ request: ProofRequest, _ name: String, _ console: Console
     ) throws(CommandFailure) -> String {
-        let proof = TokenProof(
-            key: key, token: tokens.accessToken, method: request.method, url: request.url,
-            nonce: request.nonce)
-        let limit = min(.seconds(29), console.deadline?.remaining ?? .seconds(29))
+        let limit = requestLimit(console)
         let program = try OAuthProgram.find()
         do throws(OAuthProgram.WorkerError) {
             let reply = try program.ask(
-                WorkerRequest(.prove(proof), within: limit), until: Deadline(after: limit))
+                WorkerRequest(.prove(request), within: limit), until: Deadline(after: limit))
             if case .proved(let text) = reply { return text }
             throw .misunderstood
         } catch {
-            throw CommandFailure(error, isSignIn: true)
+            throw CommandFailure(unproved: error, name)
         }
+    }
+
+    /// The longest time for a request of the worker.
+    private static func requestLimit(_ console: Console) -> Duration {
+        min(.seconds(29), console.deadline?.remaining ?? .seconds(29))
     }
 
     /// Returns the ID token. Throws when there is none, or it has expired: a server would refuse it.
@@ -197,6 +204,9 @@ struct Token: VaultCommand {
             stored = try StoredToken.look(for: name, in: place.blocking, configuration: configuration)
         } catch {
             throw error == .tokenNotFound ? try place.absence(of: name) : CommandFailure(error, nil, name)
+        }
+        guard stored.tokens.tokenType != TokenInfo.dpopType || stored.tokens.dpopKey != nil else {
+            throw .noKey(name)
         }
         if stored.isFresh, !renew {
             noteLostRenewal(of: stored, name, in: place, console)
@@ -257,6 +267,9 @@ struct Token: VaultCommand {
                 + "with --renew")
     }
 
+    /// The note on an exchanged token that is not printed.
+    private static let exchangedToken = "the exchanged token is good until it expires"
+
     /// Returns the token of another service, exchanged for `tokens`. It is not stored. The tokens go only to the provider
     /// that issued them, `source`: another sign-in may have replaced the profile meanwhile.
     private static func exchanged(
@@ -273,7 +286,7 @@ struct Token: VaultCommand {
         let worker = WorkerProvider(
             program: .success(program), signals: signals, wantsErrorTexts: isVerbose,
             show: WorkerProvider.showing(errorTextsOn: queue))
-        let limit = min(.seconds(29), console.deadline?.remaining ?? .seconds(29))
+        let limit = requestLimit(console)
         return try signals.during { () throws(CommandFailure) in
             let outcome: Result<TokenInfo, OAuthProgram.WorkerError> = queue.run(console) {
                 do throws(OAuthProgram.WorkerError) {
@@ -285,7 +298,7 @@ struct Token: VaultCommand {
             switch outcome {
             case .success(let tokens):
                 guard signals.signal != nil else { return tokens }
-                console.note("the exchanged token is good until it expires")
+                console.note(exchangedToken)
                 throw .interrupted
             case .failure(let trouble):
                 let failure = trouble.refreshFailure

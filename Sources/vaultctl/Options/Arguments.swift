@@ -1,3 +1,5 @@
+import TokenVaultAuth
+
 /// The location options as raw text, not yet checked. The fast parser of `retrieve` and `token` and
 /// ArgumentParser both produce these values, so tests can compare them.
 struct LocationArguments: Equatable {
@@ -44,6 +46,6 @@ struct TokenArguments: Equatable, FastArguments {
     var isVerbose = false
     /// The service that the token is exchanged for; `nil` for no exchange.
     var exchange: ExchangeTarget?
-    /// The request whose headers are printed, in place of the token alone; `nil` for none.
-    var headers: HeaderRequest?
+    /// The request whose headers are printed instead of the token alone; `nil` for none.
+    var headers: ProofTarget?
 }

@@ -37,10 +37,14 @@ enum CommandLineParser {
     }
 
     /// Rejects words with a single dash, except `-h` and `-`. ArgumentParser would take `-hash` for `-h` with
-    /// more letters, print the help and report success.
+    /// more letters, print the help and report success. A server's nonce may begin with a dash.
     private static func checkSingleDashes(_ arguments: [String]) throws(CommandFailure) {
-        for argument in arguments.prefix(while: { $0 != "--" })
-        where argument.hasPrefix("-") && !argument.hasPrefix("--") && argument != "-" && argument != "-h" {
+        var previous = ""
+        for argument in arguments.prefix(while: { $0 != "--" }) {
+            defer { previous = argument }
+            guard argument.hasPrefix("-"), !argument.hasPrefix("--"), argument != "-", argument != "-h",
+                previous != "--nonce"
+            else { continue }
             throw .usage("there is no such option", "a key that starts with a dash follows --")
         }
     }

@@ -6,48 +6,38 @@ import TokenVaultAuth
 struct HeaderOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Print the headers of a request to this address, one a line, for \"curl --header @-\".",
+            "Print the authorization headers of a request to this address, one per line, for \"curl --header @-\".",
             valueName: "url"))
     var headersFor: String?
-    @Option(
-        help: ArgumentHelp("The method of that request; GET unless given.", valueName: "name"))
+    @Option(help: ArgumentHelp("The method of the request. The default is GET.", valueName: "name"))
     var method: String?
     @Option(
+        // A nonce may begin with a dash.
+        parsing: .unconditional,
         help: ArgumentHelp(
-            "The last DPoP-Nonce header of that server, if it demands one.", valueName: "text"))
+            "The last DPoP-Nonce value from the server, if the server demands a nonce.", valueName: "text"))
     var nonce: String?
 
-    /// Checks the options. Returns `nil` when no headers are asked for. Throws a usage failure.
-    func request() throws(CommandFailure) -> HeaderRequest? {
+    /// Checks the options. Returns `nil` without `--headers-for`. Throws a usage failure.
+    func target() throws(CommandFailure) -> ProofTarget? {
         guard let headersFor else {
             guard method == nil, nonce == nil else {
                 throw .usage("--method and --nonce need --headers-for", "give the address of the request")
             }
             return nil
         }
-        guard RequestOrigin(address: headersFor)?.keepsSecrets ?? false, Self.isVisible(headersFor, 8_192)
+        guard RequestOrigin(address: headersFor)?.keepsSecrets ?? false, headersFor.utf8.count <= 8_192
         else {
             throw .usage(
-                "--headers-for is not an https address", "give it as in https://api.example.com/items")
+                "--headers-for is not a usable https address", "write it like https://api.example.com/items")
         }
         let method = method ?? "GET"
         guard (1...32).contains(method.utf8.count),
-            method.utf8.allSatisfy({ (0x61...0x7a).contains($0 | 0x20) })
-        else { throw .usage("--method is not the name of a method", "give it as in POST") }
-        guard nonce.map({ Self.isVisible($0, 2_048) }) ?? true else {
-            throw .usage("--nonce is not visible ASCII", "copy it from the DPoP-Nonce header")
+            method.utf8.allSatisfy({ (0x61...0x7a).contains($0 | 0x20) || $0 == UInt8(ascii: "-") })
+        else { throw .usage("--method is not an HTTP method", "write it like POST") }
+        guard nonce.map(ProofTarget.isNonce) ?? true else {
+            throw .usage("--nonce is not a nonce", "copy the value of the DPoP-Nonce header")
         }
-        return HeaderRequest(url: headersFor, method: method, nonce: nonce)
+        return ProofTarget(method: method, url: headersFor, nonce: nonce)
     }
-
-    private static func isVisible(_ text: String, _ most: Int) -> Bool {
-        (1...most).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
-    }
-}
-
-/// The request that headers are printed for.
-struct HeaderRequest: Equatable {
-    let url: String
-    let method: String
-    let nonce: String?
 }

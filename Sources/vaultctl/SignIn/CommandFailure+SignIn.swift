@@ -101,11 +101,17 @@ extension CommandFailure {
             self.init(
                 .unavailable, "\(reason) is not to be asked\(time)",
                 left.map { "try again in \($0) seconds" } ?? "try again then")
+        case .refused("invalid_dpop_proof"):
+            self.init(.refused, "\(failure)", Self.checkingClock)
+        case .refused("use_dpop_nonce"):
+            self.init(.refused, "\(failure)", "try again, with a longer --timeout if there was one")
         case .refused("cannot_ask"):
             guard let trouble else { fallthrough }
             self.init(trouble, isSignIn: false)
-        case .refused("invalid_dpop_proof"):
-            self.init(.refused, "\(failure)", Self.checkingClock)
+            // The profile or the session has what cannot be used.
+            if case .failed(let failure) = trouble, failure.kind == .invalid {
+                (self.status, advice) = (.failure, "\(signIn) signs in again")
+            }
         case .invalidGrant, .refused:
             self.init(
                 .refused, "\(failure)", "check the client's settings; \(signIn) signs in again")
@@ -244,8 +250,23 @@ extension CommandFailure {
         }
     }
 
-    /// The advice for a proof that the provider refuses: the proof has the time in it.
+    /// The advice for a refused proof. A proof contains the time.
     private static let checkingClock = "check the clock of this machine, and try again"
+
+    /// Creates the failure to sign a proof for the session of the profile `name`.
+    init(unproved trouble: OAuthProgram.WorkerError, _ name: String) {
+        self.init(trouble, isSignIn: true)
+        switch trouble {
+        case .failed(let failure) where failure.kind == .invalid: self = .noKey(name)
+        case .timedOut: happened = "vaultctl-oauth did not sign the proof in time"
+        default: break
+        }
+    }
+
+    /// Returns the failure for a session whose tokens are bound to a key that is missing or damaged.
+    static func noKey(_ name: String) -> CommandFailure {
+        CommandFailure(.failure, "the session's key cannot be used", "\(signingIn(name)) signs in again")
+    }
 
     /// Returns the advice for an ID token with this problem, in words (`IDTokenProblem`).
     private static func advice(ofIDToken problem: String) -> String {

@@ -88,13 +88,10 @@ struct OAuthProgram: Sendable {
         var isReading = false
         var (prompts, notes) = (0, 0)
         while prompts < Self.mostReplies, notes < Self.maximumNotes {
-            switch try reply(of: worker, until: deadline) {
+            let reply = try reply(of: worker, until: deadline)
+            switch reply {
             case .failed(let failure): throw .failed(failure)
-            case .signedIn(let signedIn): return .signedIn(signedIn)
-            case .refreshed(let refreshed): return .refreshed(refreshed)
-            case .exchanged(let tokens): return .exchanged(tokens)
-            case .proved(let proof): return .proved(proof)
-            case .revoked: return .revoked
+            case .signedIn, .refreshed, .exchanged, .proved, .revoked: return reply
             case let shown:
                 switch shown {
                 case .errorText: notes += 1

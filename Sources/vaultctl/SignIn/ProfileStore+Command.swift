@@ -20,7 +20,6 @@ extension ProfileStore {
         guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
             throw .impossibleProfile
         }
-        do { _ = try Settings.key(profiles + text) } catch { throw .impossibleProfile }
         return text
     }
 

@@ -110,7 +110,7 @@ struct FailingManagers {
         try await manager.updateTokens(tokens())
         let whole = try #require(try await storage.retrieve(for: "auth/session/a"))
         for damage in [
-            String(whole.dropLast(5)), whole.replacing("\"version\":1", with: "\"version\":2"),
+            String(whole.dropLast(5)), whole.replacing("\"version\":1", with: "\"version\":3"),
             whole.replacing("\"accessToken\":", with: "\"accessToken\":7,\"x\":"), search.make(),
             #"{"version":1,"session":"\#(search.make())"}"#,
         ] {
