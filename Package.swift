@@ -156,7 +156,7 @@ let package = Package(
         .target(
             name: "TokenVaultOAuth",
             dependencies: [
-                "TokenVault", "TokenVaultAuth", "TokenVaultCrypto",
+                "TokenVault", "TokenVaultAuth", "TokenVaultCrypto", "TokenVaultPlatform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ] + networking + signatures,
             swiftSettings: safeSettings

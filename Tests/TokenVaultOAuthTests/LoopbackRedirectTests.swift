@@ -334,6 +334,22 @@ import TokenVaultAuth
         if entry != nil { #expect(entry?.port == 0x1F90) }
     }
 
+    /// The kernel answers a question for one socket as its table does. A port without a connection has no owner.
+    @Test(arguments: [false, true]) func bothWaysNameTheOwner(_ isIPv6: Bool) async throws {
+        let host = isIPv6 ? "::1" : "127.0.0.1"
+        let group = MultiThreadedEventLoopGroup.singleton
+        let listener = try await ServerBootstrap(group: group).bind(host: host, port: 0).get()
+        let there = try #require(listener.localAddress?.port)
+        let channel = try await ClientBootstrap(group: group).connect(host: host, port: there).get()
+        let here = try #require(channel.localAddress?.port)
+        #expect(LoopbackPeer.isOfSameUserByQuestion(here, as: there, isIPv6: isIPv6) == true)
+        #expect(LoopbackPeer.isOfSameUserByTable(here, as: there, isIPv6: isIPv6))
+        #expect(LoopbackPeer.isOfSameUserByQuestion(here, as: there, isIPv6: !isIPv6) == nil)
+        #expect(!LoopbackPeer.isOfSameUserByTable(here, as: there, isIPv6: !isIPv6))
+        try await channel.close()
+        try await listener.close()
+    }
+
     /// Other lines of a long table are not parsed.
     @Test func onlyLinesWithThePortAreParsed() {
         let port = Array("1F90".utf8)

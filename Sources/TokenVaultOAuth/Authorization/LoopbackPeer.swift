@@ -1,19 +1,34 @@
 #if OAuth
 internal import NIOCore
 internal import SystemPackage
+internal import TokenVaultPlatform
 
-/// The owner of a connection on the loopback, from the kernel's tables of sockets (`proc_net_tcp`).
+/// The owner of a connection on the loopback, as the kernel names it.
 ///
-/// Any user of the machine can connect to a loopback port. The table names the user of each end.
+/// Any user of the machine can connect to a loopback port. The kernel knows the user of each end.
 enum LoopbackPeer {
-    /// Whether the socket at the other end of `channel` belongs to the user of the listener. False when the table
+    /// Whether the socket at the other end of `channel` belongs to the user of the listener. False when the kernel
     /// does not show it.
     static func isOfSameUser(_ channel: any Channel) -> Bool {
         guard let port = channel.remoteAddress?.port, let local = channel.localAddress,
             let listener = local.port
         else { return false }
-        return isOfSameUser(
-            port, as: listener, isIPv6: local.protocol == .inet6,
+        let isIPv6 = local.protocol == .inet6
+        return isOfSameUserByQuestion(port, as: listener, isIPv6: isIPv6)
+            ?? isOfSameUserByTable(port, as: listener, isIPv6: isIPv6)
+    }
+
+    /// The same by a question for each end; `nil` where the kernel answers no questions, as in some containers.
+    static func isOfSameUserByQuestion(_ port: Int, as listener: Int, isIPv6: Bool) -> Bool? {
+        let (port, listener) = (UInt16(clamping: port), UInt16(clamping: listener))
+        guard let own = SocketOwner.user(of: listener, connectedTo: port, isIPv6: isIPv6) else { return nil }
+        return SocketOwner.user(of: port, connectedTo: listener, isIPv6: isIPv6) == own
+    }
+
+    /// The same by the tables of sockets (`proc_net_tcp`).
+    static func isOfSameUserByTable(_ port: Int, as listener: Int, isIPv6: Bool) -> Bool {
+        isOfSameUser(
+            port, as: listener, isIPv6: isIPv6,
             among: ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { entries(of: $0, naming: listener) })
     }
 
