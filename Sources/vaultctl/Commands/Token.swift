@@ -26,7 +26,7 @@ struct Token: VaultCommand {
               vaultctl token work --id
               vaultctl token work --audience billing
               url=https://api.example.com/items
-              vaultctl token work --headers-for "$url" | curl --header @- "$url"
+              vaultctl token work --headers-for "$url" | curl -H @- "$url"
               vaultctl token work --json
             """)
 

@@ -6,7 +6,7 @@ import TokenVaultAuth
 struct HeaderOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Print the authorization headers of a request to this address, one per line, for \"curl --header @-\".",
+            "Print the authorization headers of a request to this address, one per line, for \"curl -H @-\".",
             valueName: "url"))
     var headersFor: String?
     @Option(help: ArgumentHelp("The method of the request. The default is GET.", valueName: "name"))
