@@ -14,7 +14,7 @@ import Testing
         var arguments = [sandbox.vault.string, sandbox.path.appending("state").string, "200"]
         if let variant { arguments.append(variant) }
         let probe = testProgram("MemoryProbe")
-        // Lazy binding leaves copies of vector registers on the stack: see SECURITY.md.
+        // Lazy binding leaves copies of vector registers on the stack: see ThreatModel.md.
         setenv("LD_BIND_NOW", "1", 1)
         let child =
             geteuid() == 0
