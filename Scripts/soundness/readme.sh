@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs what the README's ```console blocks show, in order, in a throw-away home, with the release build.
+# Runs the ```console blocks of the README and of the articles below, in order, with the release build. Each page has a throw-away
+# home and a shell of its own: a page does not see the files or variables of another page.
 # A line that begins with `$ ` is a command; it must succeed unless the next one is `echo $?`. The lines below
 # it are what it must answer, and without any it must say nothing; `…` stands for any text. `make TARGET` runs only for install: the
 # others are what CI runs anyway, and must exist. The provider, client and interface of the page are those of the OAuth server
@@ -11,7 +12,7 @@ root=$PWD
 directory=$(mktemp -d)
 # As the page names them, and as they are here.
 page_names=() real_names=()
-# The page unlocks, which starts an agent.
+# A page unlocks, which starts an agent.
 end_agent() { "$root/.build-release/release/vaultctl" agent --stop >/dev/null 2>&1; }
 trap 'end_agent; rm -rf "$directory"' EXIT
 export HOME=$directory/home
@@ -72,6 +73,16 @@ run() {
     cd "$root" || return 1
 }
 
+# run_each PAGE...: every page in a subshell. Status 1 when a page fails; the pages after it still run.
+run_each() {
+    local page failed=0
+    for page; do (run "$page") || failed=1; done
+    return $failed
+}
+
+# shows_command PAGE: whether the page has a ```console block.
+shows_command() { grep --quiet '^```console$' "$1"; }
+
 page() { printf '%s\n' '```console' "$@" '```' >"$directory/page.md"; }
 
 if [[ ${1:-} == --self-test ]]; then
@@ -93,11 +104,24 @@ if [[ ${1:-} == --self-test ]]; then
     if (run "$directory/page.md") >/dev/null; then echo "a wrong exit status passes"; exit 1; fi
     page '$ make no-such-target'
     if (run "$directory/page.md") >/dev/null 2>&1; then echo "an unknown target passes"; exit 1; fi
+    page '$ export LEFT=over' '$ umask 022' '$ echo "$LEFT" >left'
+    mv "$directory/page.md" "$directory/first.md"
+    page '$ echo "${LEFT:-no variable}, $(umask)"' 'no variable, 0077' '$ [[ ! -e left ]]'
+    run_each "$directory/first.md" "$directory/page.md" || { echo "a page sees what another page left"; exit 1; }
+    page '$ (exit 3)'
+    if run_each "$directory/page.md" "$directory/first.md" >/dev/null; then echo "a page that fails is forgotten"; exit 1; fi
+    if run_each "$directory/first.md" "$directory/page.md" >/dev/null; then echo "the last page is not run"; exit 1; fi
+    printf '%s\n' '```swift' '$ true' '```' >"$directory/page.md"
+    if shows_command "$directory/page.md"; then echo "a page without a command passes"; exit 1; fi
     exit
 fi
 
+pages=("$root/README.md" "$root"/Sources/TokenVault/Documentation.docc/{UsingVaultctl,Servers,Desktops,BackupAndRecovery}.md)
+
 [[ -x .build-release/release/vaultctl ]] || { echo "run make release first"; exit 1; }
-grep --quiet '^```console$' README.md || { echo "README.md shows no command"; exit 1; }
+for page in "${pages[@]}"; do
+    shows_command "$page" || { echo "$page shows no command"; exit 1; }
+done
 # A desktop with a keyring, for as long as its standard input is open.
 coproc desktop { exec /usr/bin/python3 -B "$root/Tests/Support/Desktop/desktop.py" "$directory/desktop"; }
 desk() { IFS= read -r answer <&"${desktop[0]}" && [[ $answer == ok* ]] || { echo "no desktop: ${answer:-}"; exit 1; }; }
@@ -120,4 +144,4 @@ printf '#!/bin/bash\nexec "%s" -B "%s" %s "$1" >/dev/null 2>&1\n' "$python" "$ro
     "$(fact '"%(name)s %(password)s" % facts["users"][0]')" >"$directory/browser"
 chmod +x "$directory/browser"
 export BROWSER=$directory/browser
-run "$root/README.md"
+run_each "${pages[@]}"
