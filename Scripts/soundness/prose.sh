@@ -5,9 +5,10 @@ set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
 pages=(
-    CHANGELOG.md README.md SECURITY.md
-    Sources/TokenVault/Documentation.docc/{BackupAndRecovery,Desktops,Servers,ThreatModel,UsingVaultctl}.md
-    Sources/TokenVaultOAuth/Documentation.docc/SigningInAtProviders.md
+    CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md
+    Sources/TokenVault/Documentation.docc/{Adapters,Agent,BackupAndRecovery,Choosing,Desktops,FileVaultConcepts}.md
+    Sources/TokenVault/Documentation.docc/{GettingStarted,Policies,SecretServiceConcepts,Servers,ThreatModel,TokenVault,UsingVaultctl}.md
+    Sources/TokenVaultAuth/Documentation.docc/*.md Sources/TokenVaultOAuth/Documentation.docc/*.md
 )
 
 # check PAGE...: prints what is hard to read. Status 1 when there is something.
