@@ -136,6 +136,8 @@ docs: build-all ## Build the documentation into .build-all/documentation
 	@Scripts/docs.sh .build-all/documentation
 	@Scripts/docs.sh .build-all/documentation-auth Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
 	@Scripts/docs.sh .build-all/documentation-oauth Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth
+	@Scripts/docs.sh .build-all/documentation-testing Sources/TokenVaultTesting/Documentation.docc TokenVaultTesting
+	@Scripts/docs.sh .build-all/documentation-agent Sources/VaultAgent/Documentation.docc VaultAgent
 
 # FILTER='file-.*' measures some operations only.
 benchmarks := .build-benchmarks/release

@@ -18,5 +18,6 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 Scripts/docs.sh "$directory/output"
-Scripts/docs.sh "$directory/auth" Sources/TokenVaultAuth/Documentation.docc TokenVaultAuth
-Scripts/docs.sh "$directory/oauth" Sources/TokenVaultOAuth/Documentation.docc TokenVaultOAuth
+for module in TokenVaultAuth TokenVaultOAuth TokenVaultTesting VaultAgent; do
+    Scripts/docs.sh "$directory/$module" "Sources/$module/Documentation.docc" "$module"
+done

@@ -6,9 +6,9 @@ cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
 pages=(
     CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md
-    Sources/TokenVault/Documentation.docc/{Adapters,Agent,BackupAndRecovery,Choosing,Desktops,FileVaultConcepts}.md
+    Sources/TokenVault/Documentation.docc/{Adapters,Agent,BackupAndRecovery,Choosing,Desktops,FileVaultConcepts,Migrating,Trouble}.md
     Sources/TokenVault/Documentation.docc/{GettingStarted,Policies,SecretServiceConcepts,Servers,ThreatModel,TokenVault,UsingVaultctl}.md
-    Sources/TokenVaultAuth/Documentation.docc/*.md Sources/TokenVaultOAuth/Documentation.docc/*.md
+    Sources/{TokenVaultAuth,TokenVaultOAuth,TokenVaultTesting,VaultAgent}/Documentation.docc/*.md
 )
 
 # check PAGE...: prints what is hard to read. Status 1 when there is something.

@@ -1,6 +1,6 @@
 import TokenVault
 
-/// One rule of the contract of ``TokenStorage``, with a test of whether a backend keeps it.
+/// One rule of the contract of `TokenStorage`, with a test of whether a backend keeps it.
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
     /// The rule, as one sentence. Unique among all checks.
     public let name: String

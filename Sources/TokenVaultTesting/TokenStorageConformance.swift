@@ -1,4 +1,4 @@
-/// The contract of ``TokenVault/TokenStorage`` as checks for any backend.
+/// The contract of `TokenStorage` as checks for any backend.
 ///
 /// With Swift Testing:
 /// ```swift

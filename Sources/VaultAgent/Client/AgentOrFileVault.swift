@@ -48,7 +48,7 @@ public final class AgentOrFileVault: TokenKeychain {
     }
 
     /// Returns the services that have items, and the number of hidden items. Throws the same errors as
-    /// ``TokenVault/TokenStorage/list(_:)``, and the errors of opening the file.
+    /// `TokenStorage.list(_:)`, and the errors of opening the file.
     public func services() async throws(TokenStorageError) -> ServiceListing {
         try await pool.result { [self] () throws(TokenStorageError) in
             try perform(

@@ -24,14 +24,14 @@ extension AgentTokenStorage.Blocking: BlockingItemHistory {
 }
 
 extension AgentTokenStorage {
-    /// Returns the values of `key`, newest first: ``TokenVault/FileTokenStorage/Blocking/history(of:)``.
+    /// Returns the values of `key`, newest first: `FileTokenStorage.Blocking.history(of:)`.
     public func history(of key: TokenKey) async throws(TokenStorageError) -> TokenListing {
         try await run(StorageCall("history", .read)) { (blocking) throws(TokenStorageError) in
             try blocking.history(of: key)
         }
     }
 
-    /// Stores an earlier value of `key` again: ``TokenVault/FileTokenStorage/Blocking/undo(_:to:)``.
+    /// Stores an earlier value of `key` again: `FileTokenStorage.Blocking.undo(_:to:)`.
     @discardableResult
     public func undo(
         _ key: TokenKey, to generation: Generation? = nil

@@ -41,7 +41,7 @@ public final class AgentVault: TokenKeychain {
 
 extension BlockingAgentVault {
     /// Returns the services that have items, and the number of hidden items. Throws the same errors as
-    /// ``TokenVault/TokenStorage/list(_:)``.
+    /// `TokenStorage.list(_:)`.
     public func services() throws(TokenStorageError) -> ServiceListing {
         let listing = try listAllServices()
         let names = Set(listing.items.map { TokenKey($0.service) })

@@ -70,15 +70,15 @@ public final class BlockingAgentVault: Sendable {
     }
 
     /// Unlocks the vault in the agent, which then holds it. `stateDirectory` has this device's keys: see
-    /// ``TokenVault/FileVaultConfiguration/stateDirectory``. The vault locks after `idleTime` without use;
+    /// `FileVaultConfiguration.stateDirectory`. The vault locks after `idleTime` without use;
     /// `nil` for never. An unlocked vault takes on the new time. The passphrase or key is sent to the agent
     /// once and wiped there.
     ///
     /// A key that unlocks less than the vault's present state, such as one with the scope
-    /// ``TokenVault/VaultSlot/Scope/afterFirstUnlock``, is checked but changes nothing. The time does not
+    /// `VaultSlot.Scope.afterFirstUnlock`, is checked but changes nothing. The time does not
     /// change either.
     ///
-    /// Throws the same errors as ``TokenVault/BlockingFileVault/unlock(with:repairing:)``, `unavailable` when
+    /// Throws the same errors as `BlockingFileVault.unlock(with:repairing:)`, `unavailable` when
     /// no agent runs, and `resourcesExhausted` when the agent holds its maximum of vaults.
     public func unlock(
         with method: UnlockMethod, stateDirectory: FilePath?, lockingAfter idleTime: Duration?
@@ -201,7 +201,7 @@ public final class BlockingAgentVault: Sendable {
     }
 
     /// Returns the items of every service, in the order of services and keys. Throws the same errors as
-    /// ``TokenVault/TokenStorage/list(_:)``.
+    /// `TokenStorage.list(_:)`.
     public func listAllServices(_ query: TokenQuery = .all) throws(TokenStorageError) -> TokenListing {
         try Validation(operation: "list", backend: AgentEndpoint.backend).check(query: query)
         return try list(service: nil, query)
