@@ -9,7 +9,7 @@ check() {
     for page; do
         while IFS= read -r link; do
             target=${link%%#*}
-            [[ -z $target || $target == *://* || $target == mailto:* ]] && continue
+            [[ -z $target || $target == *://* || $target == doc:* || $target == mailto:* ]] && continue
             [[ -e $(dirname "$page")/$target ]] || { printf '%s: no such file: %s\n' "$page" "$link"; failed=1; }
         done < <(grep --only-matching --perl-regexp '\]\(\K[^) ]+(?=\))' "$page")
     done

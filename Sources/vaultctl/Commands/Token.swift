@@ -26,7 +26,8 @@ struct Token: VaultCommand {
               vaultctl token work --id
               vaultctl token work --audience billing
               url=https://api.example.com/items
-              vaultctl token work --headers-for "$url" | curl -H @- "$url"
+              headers=$(vaultctl token work --headers-for "$url") \\
+                && printf '%s\\n' "$headers" | curl -H @- "$url"
               vaultctl token work --json
             """)
 
