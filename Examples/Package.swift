@@ -5,6 +5,8 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 
 let package = Package(
     name: "Examples",
+    // For `CrossPlatformStore`: the other targets build on Linux alone.
+    platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9)],
     dependencies: [.package(name: "tokenvault", path: "..")],
     targets: [
         // The storage protocols that SDKs publish, by their shapes: an app imports the SDK in place of this.
@@ -20,6 +22,22 @@ let package = Package(
             dependencies: [
                 .product(name: "TokenVault", package: "tokenvault"),
                 .product(name: "TokenVaultAuth", package: "tokenvault"),
+            ],
+            swiftSettings: settings),
+        // A package for Linux and Apple's platforms: TokenVault on Linux alone, the Keychain elsewhere.
+        .target(
+            name: "CrossPlatformStore",
+            dependencies: [
+                .product(
+                    name: "TokenVault", package: "tokenvault", condition: .when(platforms: [.linux]))
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "CrossPlatformStoreTests",
+            dependencies: [
+                "CrossPlatformStore",
+                .product(
+                    name: "TokenVault", package: "tokenvault", condition: .when(platforms: [.linux])),
             ],
             swiftSettings: settings),
         .testTarget(
