@@ -1,7 +1,7 @@
 /// A storage for the tokens of an auth SDK: one *service*'s view of a keychain.
 ///
-/// A read has three outcomes: a value, `nil` for a key that is known to be absent, or a thrown error. *A
-/// locked, damaged or unreachable item or storage never reads as absent.* A store is an atomic upsert. A
+/// A read has three outcomes: a value, `nil` for a key that is known to be absent, or a thrown error. A
+/// *locked, damaged or unreachable* item or storage *never reads as absent*. A store is an atomic upsert. A
 /// replace keeps label, attributes, policy and creation date unless they are given. A read that starts after
 /// an acknowledged store sees it, in any process.
 ///

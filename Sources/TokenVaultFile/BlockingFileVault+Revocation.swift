@@ -37,8 +37,8 @@ extension BlockingFileVault {
     /// the log keeps its key.
     ///
     /// The vault must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). Throws
-    /// `slotNotFound`, `lastSlot`, `notPermitted` for a slot that would be lost, `conflict` when the slots
-    /// changed meanwhile, and `tooManySlots` where the keybag has no room for the new keys.
+    /// `slotNotFound`, `lastSlot`, and `notPermitted` for a slot that would be lost. Throws `conflict` when
+    /// the slots changed meanwhile, and `tooManySlots` where the keybag has no room for the new keys.
     public func rotateKeys(
         keeping methods: [UnlockMethod], removing ids: Set<Int> = [], droppingOthers: Bool = false,
         progress: ((Int, Int) -> Void)? = nil

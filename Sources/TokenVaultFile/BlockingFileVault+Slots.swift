@@ -4,8 +4,8 @@ internal import TokenVaultCrypto
 
 // Unlock methods: changing one rewrites the keybag and no item.
 extension BlockingFileVault {
-    /// The note for a list of slots or devices of a vault that was not unlocked; `nil` where both copies of the keybag are the
-    /// same.
+    /// The note for a list of slots or devices of a vault that was not unlocked. The value is `nil` unless both copies
+    /// of the keybag are whole and differ.
     package var keybagNote: String? {
         let differ = state.withLock { ($0.opened?.keybags.whole.count ?? 1) > 1 }
         guard differ else { return nil }
@@ -55,11 +55,12 @@ extension BlockingFileVault {
     /// passphrase or a recovery key, a key file or a keyring opens only items readable after the first
     /// unlock. Existing slots stay unchanged.
     ///
-    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost. Throws
-    /// `invalidArgument` as ``create(at:unlockMethod:configuration:)``, for a passphrase or recovery key
-    /// with a limited scope, and for a method that opens a slot of the same scope already. Throws
-    /// `notPermitted` when the slot that unlocked the vault does not open everything. Also throws `notPermitted` for a passphrase when the vault has one already and was
-    /// unlocked otherwise: only a passphrase leads to `whenPasscodeSetThisDeviceOnly` items.
+    /// Throws `tooManySlots` beyond 16 slots, 8 passphrases or the bound on their cost. Throws `invalidArgument` as
+    /// ``create(at:unlockMethod:configuration:)``, and for a passphrase or recovery key with a limited scope. Also
+    /// throws `invalidArgument` for a method that opens a slot of the same scope already. Throws `notPermitted` when
+    /// the slot that unlocked the vault does not open everything. Also throws `notPermitted` for a passphrase when the
+    /// vault has one already and was unlocked otherwise: only a passphrase leads to `whenPasscodeSetThisDeviceOnly`
+    /// items.
     public func addSlot(
         _ method: UnlockMethod, scope: VaultSlot.Scope? = nil
     ) throws(TokenStorageError) -> VaultSlot {

@@ -142,8 +142,9 @@ struct VaultRemoval {
         return removed
     }
 
-    /// Returns the vault's identifier: that of a whole copy of the keybag, else the one in a damaged copy where this device
-    /// remembers that vault there. A damaged vault can be removed; a file that is no vault is left alone.
+    /// Returns the vault's identifier, from a whole copy of the keybag. Without a whole copy, returns the identifier in
+    /// a damaged copy where this device remembers that vault there. A damaged vault can be removed; a file that is no
+    /// vault is left alone.
     private func identifiers(in file: any DiskFile) throws(TokenStorageError) -> [VaultIdentifier] {
         do {
             return Array(try KeybagCopies(reading: file).vaults.prefix(1))

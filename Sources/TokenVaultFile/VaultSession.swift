@@ -53,12 +53,12 @@ final class VaultSession: KeybagOpener {
     /// Sets the store of this device's keys.
     func use(_ store: StateStore) { self.store.withLock { $0 = store } }
 
-    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked, the
-    /// roots for that are not held: only that the keybag is under the same after-first-unlock root is checked, and reads that
-    /// depend on passphrases wait.
+    /// Takes the keys of the keybag that is in use, when another process has changed it. While locked, the session does
+    /// not hold the roots for that. The session then only checks that the keybag is under the same after-first-unlock
+    /// root, and reads that depend on passphrases wait.
     ///
     /// When the vault got a new root key, or a keybag that this device must not accept, the held keys are no longer the
-    /// vault's: the session is locked until the next unlock, which tells the two apart. Throws `locked` then.
+    /// vault's. The session is then locked until the next unlock, which tells the two apart. Throws `locked` then.
     func openKeybagInUse() throws(TokenStorageError) {
         guard !log.isChecked(log.keybagRecord) else { return }
         // One lock is enough: each revokes what is being read.

@@ -1,9 +1,9 @@
 #if OAuth
 public import TokenVaultAuth
 
-/// The reason that a sign-in or another exchange with a provider failed. No case has a token, a code or a
-/// secret in it. The only server text is an `error` code that is one word of letters and underscores, and the checked address of
-/// a redirection or an endpoint.
+/// The reason that a sign-in or another exchange with a provider failed. No case has a token, a code or a secret in it.
+/// The only server texts are an `error` code and the checked address of a redirection or an endpoint. The `error` code
+/// is one word of letters and underscores.
 public indirect enum OAuthError: Error, Sendable, Equatable {
     /// An address, a name or a setting cannot be used; the text says which.
     case invalid(String)

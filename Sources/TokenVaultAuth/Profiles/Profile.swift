@@ -33,8 +33,8 @@ package struct Profile: Sendable, Equatable {
     }
 
     /// The address where a browser ends the user's own session at the provider (OpenID Connect RP-Initiated Logout
-    /// section 2); `nil` when the provider has none at its own origin or an allowed one. The address has no token in
-    /// it, so the provider may ask the user again.
+    /// section 2). The value is `nil` when the provider has no usable address at its own origin or an allowed one. The
+    /// address has no token in it, so the provider may ask the user again.
     package var endSessionAddress: String? {
         guard let endpoint = Self.metadata(metadata)?.endSessionEndpoint,
             let origin = RequestOrigin(address: endpoint), origin.keepsSecrets,

@@ -9,10 +9,10 @@ internal import FoundationEssentials
 /// One renewal of a profile's session, for a program that runs for one token: *requested → received → stored,
 /// revoked or reported*. The request itself, with its lease and its intent, is a ``RefreshTransaction``.
 ///
-/// New tokens may fail to be stored, for example because the vault locked meanwhile. The attempts then continue
-/// for a minute, or most of the remaining time, or until a cancellation of the task. After that the tokens are
-/// lost, but not revoked: the stored intent shows that a renewal was begun, and a provider that allows another
-/// try issues tokens for the same session again. Tokens of a session that ended meanwhile are revoked.
+/// New tokens may fail to be stored, for example because the vault locked meanwhile. The attempts then continue for a
+/// minute, or most of the remaining time, or until a cancellation of the task. After that the tokens are lost, but not
+/// revoked. The stored intent shows that a renewal was begun. A provider that allows another try issues tokens for the
+/// same session again. Tokens of a session that ended meanwhile are revoked.
 package struct RenewalTransaction<Provider: SessionProvider>: Sendable {
     package let provider: Provider
     package let place: ProfileStore

@@ -155,9 +155,9 @@ extension TokenError {
 }
 
 extension TokenInfo {
-    /// Whether revoking `other` certainly ends the session of these tokens: a token is the same, or the provider
-    /// names the same session in both ID tokens (`sid`, OpenID Connect Front-Channel Logout section 3). A
-    /// provider may revoke all tokens of a grant with one of them (RFC 7009 section 2.1).
+    /// Whether revoking `other` certainly ends the session of these tokens. True when a token is the same, or when both
+    /// ID tokens name the same session (`sid`, OpenID Connect Front-Channel Logout section 3). A provider may revoke
+    /// all tokens of a grant with one of them (RFC 7009 section 2.1).
     func isOfSameGrant(as other: TokenInfo) -> Bool {
         if accessSecret == other.accessSecret { return true }
         if let refreshSecret, refreshSecret == other.refreshSecret { return true }

@@ -1,8 +1,8 @@
 internal import TokenVault
 package import TokenVaultPlatform
 
-/// One sign-out: the session is deleted first, so that it is gone even if the network fails or the program ends;
-/// then the provider is asked to end it.
+/// One sign-out. The session is deleted first, so that it is gone even if the network fails or the program ends. Then
+/// the transaction asks a provider that accepts revocations to end the session.
 ///
 /// A cancellation of the task leaves a few seconds for telling the provider.
 package struct SignOutTransaction<Provider: SessionProvider>: Sendable {

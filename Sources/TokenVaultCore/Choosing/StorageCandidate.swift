@@ -25,11 +25,12 @@ public struct StorageCandidate: Sendable {
 
     /// Creates a candidate.
     ///
-    /// `probe` checks for the store's presence, and never makes the store. It throws `unavailable`, and only
-    /// that, when the store is missing and is not to be made. *Any other error means that the store is there
-    /// and cannot be used*, so that it may hold items. The same holds for `unavailable` with one of these
-    /// reasons, after which the store may return: ``TokenStorageError/Reason/vaultMissing(path:)``,
-    /// ``TokenStorageError/Reason/serviceEnded(_:)`` or ``TokenStorageError/Reason/serviceDidNotStart(_:)``.
+    /// `probe` checks for the store's presence, and never makes the store. When the store is missing and is
+    /// not to be made, `probe` throws `unavailable` and no other error. Any other error means that *the store
+    /// is there and cannot be used*, so that the store may hold items. The same holds for `unavailable` with
+    /// one of these reasons, after which the store may return:
+    /// ``TokenStorageError/Reason/vaultMissing(path:)``, ``TokenStorageError/Reason/serviceEnded(_:)`` or
+    /// ``TokenStorageError/Reason/serviceDidNotStart(_:)``.
     ///
     /// `storage` opens or makes the store, unlocks it if needed, and returns the storage of a service. Any
     /// error that it throws, also `unavailable`, means that the store is there and cannot be used. Both

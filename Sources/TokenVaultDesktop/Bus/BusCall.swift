@@ -41,7 +41,8 @@ package final class BusCall: Sendable {
         state.withLock { $0.isWriting = true }
     }
 
-    /// Throws `timedOut` and `cancelled`: for loops that try anew whenever others were faster.
+    /// Throws `timedOut` and `cancelled`. A loop that tries again whenever another program was faster calls
+    /// this method.
     func check() throws(TokenStorageError) {
         if deadline.withLock({ $0.hasPassed }) { throw .secretService(.timedOut) }
         try checkCancellation()

@@ -109,7 +109,7 @@ package struct BusMethod {
         _ = unsafe transmit(message)
     }
 
-    /// Sends a signal to whoever listens. Nothing happens when the bus is gone.
+    /// Sends a signal to every listener on the bus. Nothing happens when the bus is gone.
     func emit(path: String, interface: String, signal: String, _ body: Variant) {
         let message = unsafe library.c.pointee.g_dbus_message_new_signal(path, interface, signal)
         defer { unsafe library.c.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }

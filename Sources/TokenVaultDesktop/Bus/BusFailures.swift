@@ -19,7 +19,7 @@ extension TokenStorageError {
     /// The bus went away during the call.
     static var busIsLost: TokenStorageError { .secretService(.unavailable, .keyring(.busLost)) }
 
-    /// Nobody on the bus keeps secrets.
+    /// No program on the bus provides the Secret Service.
     static func noService(_ reason: String) -> TokenStorageError {
         .secretService(.unavailable, .noSecretService(reason))
     }
@@ -34,7 +34,8 @@ extension TokenStorageError {
         .secretService(.unavailable, .serviceEnded(reason))
     }
 
-    /// The keyring is locked and nobody is to be asked.
+    /// The keyring is locked. The call may not prompt the user, or the keyring stayed locked after the
+    /// prompt.
     static var keyringIsLocked: TokenStorageError {
         .secretService(.locked, .keyring(.locked))
     }

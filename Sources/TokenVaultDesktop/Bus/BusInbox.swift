@@ -13,11 +13,12 @@ package struct BusSignal: Sendable {
     package var subject: String? { values.flatMap { $0.count > 0 ? $0[0].text : nil } }
 }
 
-/// Takes what arrives on a connection, in its order, and gives it to who waits for it.
+/// Takes the messages of a connection in their order, and delivers each to its call or to the listening
+/// closure.
 ///
-/// GIO's own thread calls it; nothing here waits. That signals and replies are handled in one order is what
-/// lets a reader trust what it remembers: whatever a service told before it answered was seen before the
-/// answer is.
+/// GIO's own thread calls the inbox, and no method here waits. The inbox handles signals and replies in one
+/// order, so a reader can trust its memory. Every signal that a service sends before a reply is handled
+/// before that reply.
 package final class BusInbox: Sendable {
     private struct State {
         var waiting: [UInt32: BusCall] = [:]
@@ -37,7 +38,7 @@ package final class BusInbox: Sendable {
     /// What arrives on a connection that is for `service`.
     init(_ service: BusService) { self.service = service }
 
-    /// Who is told of every signal, on GIO's thread.
+    /// Sets the closure that gets every accepted signal, on GIO's thread.
     package func listen(_ listener: @escaping @Sendable (BusSignal) -> Void) {
         state.withLock { $0.listener = listener }
     }
@@ -57,7 +58,7 @@ package final class BusInbox: Sendable {
         }
     }
 
-    /// Nobody waits for these any more.
+    /// Removes the calls that wait for replies to `serials`.
     func forget(_ serials: [UInt32]) {
         state.withLock { state in for serial in serials { state.waiting[serial] = nil } }
     }
@@ -73,7 +74,7 @@ package final class BusInbox: Sendable {
         sender == BusName.bus || state.withLock { $0.owner == sender }
     }
 
-    /// A message that replies to `serial`. Whether somebody here sent that one.
+    /// Delivers `reply` to the call that sent the message `serial`. Returns whether such a call waits here.
     func take(_ reply: BusReply, to serial: UInt32) -> Bool {
         let call = state.withLock { state -> BusCall? in
             guard let call = state.waiting.removeValue(forKey: serial) else { return nil }
@@ -143,8 +144,8 @@ package final class BusInbox: Sendable {
     }
 }
 
-/// What a connection is for: replies of others than who owns the name do not count, and neither do their signals of these
-/// interfaces.
+/// The service that a connection is for. Replies count only from the owner of the name and from the bus. Signals of
+/// these interfaces count only from the owner.
 package struct BusService: Sendable {
     let name: String
     let interfaces: Set<String>
@@ -171,6 +172,7 @@ package enum BusName {
     static let prompt = "org.freedesktop.Secret.Prompt"
     /// What gnome-keyring's own programs use; its name says that others do so at their own risk.
     static let gnomeKeyring = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
-    /// Who owns this name writes; the bus gives it to one at a time and takes it back when a process ends.
+    /// The name whose owner writes. The bus gives the name to one connection at a time, and takes it back
+    /// when a process ends.
     static let writer = "org.tokenvault.SecretServiceWriter"
 }

@@ -7,9 +7,10 @@ internal import FoundationEssentials
 
 /// A commit of several changes, written down whole before any of them is made.
 ///
-/// D-Bus has no transaction. One item with all that will be is made first: that is the moment the commit
-/// happens. Its changes follow, then the item goes. Who finds such an item finds a commit whose writer is
-/// not done, or died: readers answer from it, and the next writer finishes it.
+/// D-Bus has no transaction. The writer first makes one item with all changes: at that moment the commit
+/// happens. Then the writer makes the changes and deletes the item. A reader that finds such an item finds a
+/// commit whose writer is not done, or died. Readers answer from the item, and the next writer finishes the
+/// commit.
 struct CommitIntent: Sendable {
     /// What a key has after the commit.
     enum Outcome: Sendable {
@@ -27,8 +28,8 @@ struct CommitIntent: Sendable {
     /// What the commit leaves under `key`; `nil` when it does not touch it.
     subscript(_ key: TokenKey) -> Outcome? { outcomes.first { $0.key == key }?.outcome }
 
-    /// Whether `item` is as new as this commit: made by it, or by a later one, when this is what is left of
-    /// a commit that was done.
+    /// Whether `item` is at least as new as this commit. Then this commit made the item, or a later commit
+    /// did and this intent is left over.
     func isOutdone(by item: TokenMetadata?) -> Bool {
         item.map { $0.generation >= generation } ?? false
     }

@@ -3,9 +3,9 @@ internal import TokenVaultCore
 
 /// What a writer tells the other TokenVaults on the bus: which keys its commit changed.
 ///
-/// The service's own signals name no key of a deleted item and no generation. A notice is sent before the
-/// writers' name is given back, so whoever reads after a commit was acknowledged has it already. It names
-/// keys, as every item's attributes do, and no secret.
+/// The service's own signals name no key of a deleted item and no generation. The writer sends a notice
+/// before it gives back the writers' name. So a read that starts after an acknowledged commit finds the
+/// notice delivered. A notice names keys, as every item's attributes do, and no secret.
 struct CommitNotice {
     static let interface = "org.tokenvault.Commits"
     static let path = "/org/tokenvault/Commits"
@@ -42,7 +42,7 @@ struct CommitNotice {
         keys = values[2].elements.map { (TokenKey($0[0].text ?? ""), $0[1].bool ?? false) }
     }
 
-    /// Sends it to whoever listens.
+    /// Sends the notice to every listener on the bus.
     func send(on link: KeyringLink) {
         let make = link.make
         for start in stride(from: 0, to: keys.count, by: Self.mostKeys) {
@@ -63,8 +63,9 @@ extension SecretService {
         notice.send(on: link)
     }
 
-    /// Some program tells of a commit. One that is ahead of the clock is not believed, or later changes would
-    /// be no news: the service's own signals tell of it, if there is something to tell.
+    /// Takes the notice of a commit from another program. Does not publish a notice that is more than a
+    /// second ahead of the clock: later changes would then be no news. The service's own signals report the
+    /// changes of such a commit, if there are any.
     func take(_ notice: CommitNotice) {
         if notice.generation.rawValue <= WallClock.microseconds + 1_000_000 { return publish(notice) }
         memory.noteCommit(in: notice.service)

@@ -49,8 +49,8 @@ struct CommitPlan {
         }
     }
 
-    /// What is there under the key of `change`. A plain store that replaces an item which nobody changed
-    /// since it was read needs not ask.
+    /// Returns the item under the key of `change`; `nil` when there is none. A plain store needs no query for
+    /// an item that no program has changed since the last read.
     private func current(
         _ change: TokenChange, _ access: KeyringAccess
     ) throws(TokenStorageError) -> KeyringAccess.Found? {

@@ -32,8 +32,8 @@ struct ItemLabel {
 
     /// Reads a label; `changed` is when the service says that the item last changed, in seconds since 1970.
     ///
-    /// An item that another program made or changed since gets another generation from that time, so that a
-    /// compare-and-store notices: never one as high or lower than the one it had.
+    /// An item that another program made or changed since gets another generation, from that time. The new
+    /// generation is above the previous one, so that a compare-and-store notices the change.
     init(reading label: String, changed seconds: UInt64) {
         let ofChange = Generation(
             rawValue: min(seconds, Self.bound / 1_000_000 - 1) * 1_000_000 + 999_999)

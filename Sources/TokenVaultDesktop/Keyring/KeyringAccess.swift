@@ -36,7 +36,9 @@ struct KeyringAccess: KeyringPrompting {
         var collection: String { KeyringItem.collection(of: item.path) }
     }
 
-    /// A collection that was deleted, or belongs to an earlier service, is looked for anew next time.
+    /// Forgets the collection and throws ``collectionIsGone`` when a reply says that the collection is not
+    /// there. Such a collection was deleted, or belongs to an earlier service. The next attempt looks for the
+    /// collection again.
     func checkCollection(_ replies: [BusReply]) throws(TokenStorageError) {
         for case .error(let name, _) in replies where BusErrorName.isNoObject(name) {
             link.forgetCollection()
@@ -52,9 +54,10 @@ struct KeyringAccess: KeyringPrompting {
 }
 
 extension SecretService {
-    /// Runs `body` with the keyrings at hand; again when the session or the keyring went away meanwhile, and
-    /// when a keyring was locked and the person unlocked it. `mayAsk` allows the prompt for that. `body` must not
-    /// have changed anything when it throws `locked` or one of these two.
+    /// Runs `body` with the keyrings at hand. Runs `body` again, once each, when the session or the keyring went away
+    /// meanwhile. Also runs `body` again after the user unlocked a locked keyring. `mayAsk` allows the prompt for that.
+    /// `body` must not have changed anything when it throws `locked`, ``KeyringAccess/sessionIsGone`` or
+    /// ``KeyringAccess/collectionIsGone``.
     func withKeyring<Value>(
         _ call: BusCall, mayAsk: Bool = true,
         _ body: (KeyringAccess) throws(TokenStorageError) -> Value

@@ -5,7 +5,7 @@ internal import TokenVaultPlatform
 internal import FoundationEssentials
 #endif
 
-/// Commits: looked at, decided and written while nobody else writes.
+/// Commits. A commit reads, decides and writes while no other TokenVault writes.
 extension SecretService {
     /// Makes all of `changes` or none.
     func commit(

@@ -3,10 +3,11 @@ internal import TokenVaultCrypto
 
 /// Commits that others have under way, or left when they died.
 extension KeyringAccess {
-    /// The commit under way in `service`, if there is one: what it says of a key counts, whatever the
-    /// key's own item says.
+    /// Returns the commit under way in `service`; `nil` when there is none. The commit decides about its
+    /// keys, except where a key's own item is as new (``CommitIntent/isOutdone(by:)``).
     ///
-    /// Asked for only when an item came into being that nobody here knows, and at first.
+    /// Queries the service only at first, after a change of a keyring or a new unknown item, and while a
+    /// known commit is under way.
     func commitUnderWay(in service: String) throws(TokenStorageError) -> CommitIntent? {
         if let own = memory.ownCommit(in: service) { return own }
         let intents = try commitsUnderWay(in: service)
@@ -14,8 +15,8 @@ extension KeyringAccess {
             .max { $0.generation < $1.generation }
     }
 
-    /// Finishes what writers of `service` that died had begun. For who owns the writers' name, before anything
-    /// else.
+    /// Finishes the commits of `service` whose writers died. The owner of the writers' name calls this method before
+    /// anything else.
     func finishCommits(before service: String) throws(TokenStorageError) {
         let intents = try commitsUnderWay(in: service)
             .filter { Bytes.areEqual($0.intent.service, service) }

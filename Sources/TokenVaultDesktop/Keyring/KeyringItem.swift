@@ -13,8 +13,8 @@ internal import FoundationEssentials
 /// | other attributes | those of the caller |
 /// | label | the caller's, or the key, and the generation |
 ///
-/// What changes with every store, the generation, is not an attribute: the service takes an item with other
-/// attributes for another item, and rewrites all of the keyring for each change.
+/// The generation is not an attribute, since it changes with every store. The service takes an item with
+/// other attributes for another item. The service also rewrites all of the keyring for each change.
 struct KeyringItem: Sendable {
     let path: String
     var metadata: TokenMetadata
@@ -118,8 +118,8 @@ struct KeyringItem: Sendable {
         Bytes.areEqual(item.metadata.service, service) && (key == nil || key == item.metadata.key)
     }
 
-    /// The names of an item of ours with these attributes; `nil` when another program made it, or when they are no
-    /// names that a caller can give.
+    /// Returns the service and key of an item of ours with these attributes. Returns `nil` when another program made
+    /// the item, or when no caller can give these names.
     static func name(in attributes: TokenAttributes) -> KeyringMemory.Name? {
         guard isOurs(attributes) else { return nil }
         return name(
@@ -211,9 +211,9 @@ struct KeyringItem: Sendable {
 
     // MARK: - Properties
 
-    /// Reads what the service tells of an item; `nil` when it is not one of ours, nor, if `orOthers`, one of
-    /// another program that has a service and an account. What other programs wrote beyond the limits of callers
-    /// is left out, or made fit.
+    /// Reads the properties that the service gives for an item. Returns `nil` for an item without a service and an
+    /// account that callers can give. Also returns `nil` for an item of another program, unless `orOthers` is set. What
+    /// other programs wrote beyond the limits of callers is left out, or made fit.
     init?(path: String, properties: [String: Variant], orOthers: Bool = false) {
         guard let attributes = properties["Attributes"]?.attributes else { return nil }
         let isOthers = !Self.isOurs(attributes)

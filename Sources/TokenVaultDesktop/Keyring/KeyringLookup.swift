@@ -142,8 +142,8 @@ extension KeyringAccess {
         return .keyringIsLocked
     }
 
-    /// The error of a call that cannot go on before the items at `paths` are unlocked: their collections, or themselves where
-    /// a service locks each item.
+    /// Returns the error of a call that cannot go on before the items at `paths` are unlocked. Notes their collections
+    /// to unlock, and the items themselves where a service locks each item.
     func locked(items paths: [String]) -> TokenStorageError {
         call.deliver { state in
             state.locked = Set(paths.map { KeyringItem.collection(of: $0) }).sorted()

@@ -92,7 +92,7 @@ extension KeyringMemory {
         var mustSearch: Bool
         /// Every item of ours has to be searched.
         var mustSearchItems: Bool
-        /// Items of which nobody knows what they are.
+        /// The paths of items that this process has not looked at.
         var unknown: [String]
         /// Commits under way.
         var intents: [String]
@@ -113,8 +113,9 @@ extension KeyringMemory {
         }
     }
 
-    /// The commits under way were searched after `moment`: `locked` are those in locked keyrings. One that the service told
-    /// of since is among them: an unlocked keyring tells of each of its items, and one that is gone says so when it is read.
+    /// Stores the result of a search for commits under way, begun after `moment`. `locked` are those in locked
+    /// keyrings. Other known commits stay, since the service may have reported them after the search. The service
+    /// reports each item of a keyring that is unlocked, and a read shows that a commit is gone.
     func hasSearched(_ intents: [String], locked: [String], since moment: UInt64) {
         state.withLock { state in
             state.lockedIntents = Set(locked)

@@ -3,8 +3,8 @@ internal import TokenVaultCore
 
 /// What this process remembers of items in the keyring, so that a call can go to its item directly.
 ///
-/// It is only a hint of where to look. What makes a hint good enough to be used without asking again is the
-/// order of the bus: a service that tells of a change before it answers (``hasToldFirst``) has told of every
+/// The memory is only a hint of where to look. The order of the bus makes a hint good enough to use without
+/// another query. A service that reports a change before it answers (``hasToldFirst``) has reported every
 /// change that its next answer can show.
 final class KeyringMemory: Sendable {
     /// An item by service and key.

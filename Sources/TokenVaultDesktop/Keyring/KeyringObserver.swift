@@ -26,7 +26,7 @@ final class KeyringObserver: Sendable {
     /// The services that are watched.
     var services: [String] { state.withLock { $0.since.keys.map(\.name) } }
 
-    /// Whether somebody watches `service` since before `generation`.
+    /// Whether a reader has watched `service` since before `generation`.
     func isWatched(_ service: String, since generation: Generation) -> Bool {
         state.withLock { state in
             guard !state.since.isEmpty, let since = state.since[TokenKey(service)] else { return false }
@@ -34,7 +34,7 @@ final class KeyringObserver: Sendable {
         }
     }
 
-    /// Keeps what a signal told. Whether somebody has to be sent to look.
+    /// Keeps the item of a signal. Returns whether the caller has to start a thread that looks.
     func note(changed path: String?, deleted name: KeyringMemory.Name?) -> Bool {
         state.withLock { state in
             guard !state.since.isEmpty else { return false }
@@ -61,7 +61,8 @@ final class KeyringObserver: Sendable {
         }
     }
 
-    /// Nobody looks any more: the keyring is not there.
+    /// Ends the look after an error, for example because the keyring is not there. Drops all that is still to
+    /// be looked at.
     func giveUp() {
         state.withLock { state in
             state.changed = []
@@ -80,7 +81,7 @@ extension SecretService {
         return changes
     }
 
-    /// Changes may have gone unseen: every reader is told to list anew.
+    /// Tells every reader to list again, since changes may have gone unseen.
     func reportGap() {
         for service in observer.services {
             hub.publish(service: service, .overflowed)
@@ -119,7 +120,7 @@ extension SecretService {
 }
 
 extension KeyringAccess {
-    /// An item was read: whoever watches its service is told, if it is news.
+    /// Publishes an item that was read, if a reader watches its service and the item is news.
     func noteRead(_ item: KeyringItem) {
         let metadata = item.metadata
         guard service.observer.isWatched(metadata.service, since: metadata.generation) else { return }
@@ -128,7 +129,8 @@ extension KeyringAccess {
                 service: metadata.service, generation: metadata.generation, keys: [(metadata.key, false)]))
     }
 
-    /// Items of these names went: those that no TokenVault deleted are told now, with a generation of our own.
+    /// Publishes the deletions of the items `names` with a generation of our own. Leaves out the items that a
+    /// TokenVault deleted, and those that are there again.
     fileprivate func noteDeletions(_ names: [KeyringMemory.Name]) throws(TokenStorageError) {
         // By then a writer that deleted some of them has finished, and has sent its notice.
         try asWriter { () throws(TokenStorageError) in

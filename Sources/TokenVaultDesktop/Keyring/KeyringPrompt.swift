@@ -23,9 +23,9 @@ extension KeyringAccess {
 }
 
 extension KeyringPrompting {
-    /// Shows the prompt at `path` and waits for the person. Returns what came of it, `nil` when the person
-    /// dismissed it. Throws `locked` when nobody may be asked, `timedOut` when nobody answers in time (the
-    /// prompt is taken back), `cancelled` likewise.
+    /// Shows the prompt at `path` and waits for the user. Returns the result of the prompt; `nil` when the
+    /// user dismissed it. Throws `locked` when no prompt is allowed. Throws `timedOut` when the user does not
+    /// answer in time, and `cancelled`: then the prompt is taken back.
     func run(prompt path: String) throws(TokenStorageError) -> Variant? {
         let dismiss = BusMethod(path: path, interface: BusName.prompt, name: "Dismiss", body: nil)
         guard case .allowed(let patience) = service.configuration.prompting else {

@@ -5,8 +5,9 @@ internal import TokenVaultCrypto
 extension KeyringAccess {
     /// The secret of a key; `nil` when it is absent.
     ///
-    /// One call when the item is known and the service tells of changes before it answers; otherwise the
-    /// item's attributes are asked for as well, after its secret: they say whose secret that was.
+    /// Sends one request when the item is known and the service reports changes before it answers. Otherwise
+    /// also requests the item's attributes, after the secret: the attributes tell which key the secret
+    /// belongs to.
     func secret(_ service: String, _ key: TokenKey) throws(TokenStorageError) -> Secret? {
         let name = KeyringMemory.Name(service, key)
         var rounds = 0
@@ -126,8 +127,8 @@ extension KeyringAccess {
         return listing
     }
 
-    /// Throws `locked` while the chosen keyring is locked, unless what others have is all that can be shown: the
-    /// person is not to be asked, and something is there.
+    /// Throws `locked` while the chosen keyring is locked. Does not throw when prompts are not allowed, other keyrings
+    /// have something to show, and locked items are counted as hidden.
     private func requireReadable(_ search: KeyringSearch) throws(TokenStorageError) {
         let isEmpty = search.ours.isEmpty && search.others.isEmpty
         if search.isHomeLocked {

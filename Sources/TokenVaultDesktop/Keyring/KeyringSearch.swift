@@ -2,8 +2,8 @@ internal import TokenVaultCore
 
 /// What a search found in every keyring, and what counts of it.
 ///
-/// Of several items of one key the one in the chosen keyring counts, then the one of the highest generation, then
-/// the one whose path comes last: processes that chose the same keyring find the same.
+/// Of several items of one key, the item in the chosen keyring counts. Next comes the item of the highest generation,
+/// and then the item whose path comes last. So processes that chose the same keyring find the same item.
 struct KeyringSearch {
     /// The collection that new items go to; `nil` when there is none.
     let home: String?

@@ -3,10 +3,11 @@ internal import TokenVaultCrypto
 
 /// How a secret's bytes are written in the keyring.
 ///
-/// Text stays as it is, so that a person can read it with `secret-tool`. What a keyring could spoil is
-/// written in Base64 (RFC 4648): bytes that are not text, control characters (one newline makes
-/// gnome-keyring lose a whole collection without a password), backslashes and spaces at the ends, which such
-/// a collection reads back as something else.
+/// Text stays unchanged, so that the user can read it with `secret-tool`. Bytes that a keyring could spoil
+/// are written in Base64 (RFC 4648):
+/// - bytes that are not text;
+/// - control characters, since one newline makes gnome-keyring lose a whole collection without a password;
+/// - backslashes, and spaces at the ends, which such a collection reads back as something else.
 enum WireEncoding: String {
     case text
     case base64
@@ -16,7 +17,7 @@ enum WireEncoding: String {
         self = unsafe secret.bytes.withUnsafeBytes { unsafe Self.isPlain($0) } ? .text : .base64
     }
 
-    /// What the service is told of the value.
+    /// The content type of the value, for the service.
     var contentType: String { self == .text ? "text/plain" : "application/octet-stream" }
 
     /// The bytes to give to the service.

@@ -3,9 +3,9 @@ internal import TokenVaultCrypto
 
 /// How names and texts of attributes are written in the keyring.
 ///
-/// Most stay as they are, so that a person finds an item by them. What the service does not take, or a collection without a
-/// password would spoil, is Base64 (RFC 4648) behind a mark: an empty text, and one with control characters. One that
-/// begins like the mark is written so, too.
+/// Most stay unchanged, so that the user finds an item by them. An empty text, and a text with control characters, are
+/// Base64 (RFC 4648) behind a mark. The service does not take such a text, or a collection without a password would
+/// spoil it. A text that begins like the mark is written so, too.
 enum WireName {
     private static let mark = "tokenvault:base64:"
 

@@ -35,9 +35,9 @@ struct DroppedValues {
         displaced.append(Value(item, version, opened, isTheirs: false))
     }
 
-    /// Returns the values that were displaced, and those of the other file that this file has too, where the new file
-    /// has them under no key. `isKept` says whether the new file has the value of an item of this file, or of the other
-    /// one. Throws `corrupt` where an item is damaged.
+    /// Returns the values that the new file has under no key: displaced values, and values of the other file that this
+    /// file has too. `isKept` says whether the new file has the value of an item of this file, or of the other one.
+    /// Throws `corrupt` where an item is damaged.
     func lost(
         of our: CheckedCopy, _ their: CheckedCopy,
         isKept: (_ item: ItemIdentifier, _ isTheirs: Bool) -> Bool
@@ -63,7 +63,7 @@ struct DroppedValues {
     }
 
     /// Returns the values of either file that this device cannot open, where both files have such a value that looks
-    /// the same from outside: of one service, under the same keys, and as long.
+    /// the same from outside. Values look the same when they have the same service, class set, policy and length.
     func unread(
         of our: CheckedCopy, _ their: CheckedCopy
     ) -> (ours: [(ItemIdentifier, MergePlan.Version)], theirs: [(ItemIdentifier, MergePlan.Version)]) {

@@ -4,9 +4,9 @@ internal import TokenVaultPlatform
 
 /// Walks along a damaged log and finds the newest whole value of each item.
 ///
-/// The order of commits decides, not the order of places: putting an old frame behind a new one requires no
-/// key, and brings no replaced value back. A frame of another file of the vault authenticates as well. So an item that
-/// was found behind a break of the chain counts as doubtful, unless its frame is linked to what this device has seen.
+/// The order of commits decides, not the order of places. An old frame can be put behind a new one without a key, and
+/// brings no replaced value back. A frame of another file of the vault authenticates as well. So where the chain has a
+/// loss, an item counts as doubtful, unless its frame is linked to what this device has seen.
 struct LogSalvage {
     struct Item {
         /// The newest frame of the item, whole or not.

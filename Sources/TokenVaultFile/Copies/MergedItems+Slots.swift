@@ -70,8 +70,9 @@ extension MergedItems {
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
 
-    /// Records that the roots of the vault also replaced the roots that the copy is under or lists, so that the devices
-    /// which know those take the merged file.
+    /// Records that the roots of the vault also replaced the roots that the copy is under or lists. Then the devices
+    /// that know the copy's roots take the merged file. Where the keybag has no room, adds a note to the report
+    /// instead.
     private mutating func recordRootsOfTheirs(_ known: RootNames) throws(TokenStorageError) {
         let before = try succession()
         guard !Set(theirs.succession.all).isSubset(of: before.all) else { return }

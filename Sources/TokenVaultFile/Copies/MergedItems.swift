@@ -234,8 +234,9 @@ struct MergedItems {
         }
     }
 
-    /// Keeps this file's value of an item, and the other file's value under another key, unless the values
-    /// are the same or `isKept` says that an earlier merge kept it.
+    /// Keeps this file's value of an item, and the other file's value under another key. Does not keep the
+    /// other value when the two are the same, or when `isKept` says that an earlier merge kept it. Leaves the
+    /// other value in its file where this device cannot open or seal the value.
     private mutating func keepTwice(
         _ item: ItemIdentifier, _ our: MergePlan.Version, _ their: MergePlan.Version, isKept: Bool,
         _ ourScanner: inout LogScanner, _ theirScanner: inout LogScanner

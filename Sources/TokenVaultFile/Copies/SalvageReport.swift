@@ -12,8 +12,8 @@ public struct SalvageReport: Sendable {
 
     /// The number of saved items.
     public var items: Int
-    /// The number of saved items that may be out of date: a newer value, or their deletion, may be lost, or the value may
-    /// be that of an earlier file.
+    /// The number of saved items that may be out of date. A newer value, or their deletion, may be lost, or the value
+    /// may be that of an earlier file.
     public var mayBeOlder: Int
     /// The number of items that a trace was found of, and no value that can be saved. Such a trace may be a deletion of
     /// another file, or a value under keys that the slots do not lead to.

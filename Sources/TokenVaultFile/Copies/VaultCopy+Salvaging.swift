@@ -13,11 +13,11 @@ extension VaultCopy {
     /// earlier file, ``SalvageReport/mayBeOlder`` counts the item. Bring the new file into the vault's place with
     /// ``restore(to:progress:)``.
     ///
-    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets
-    /// the bytes or items done and the total. Throws `alreadyExists` rather than overwriting, `unexpectedVault` where
-    /// this device expects another vault at `path`, `conflict` when
-    /// another file took the copy's place meanwhile, and `wrongPassphrase` when the slot was removed before.
-    /// Also throws `noSpace`, `timedOut`, and the system's failures. After an error there is no file.
+    /// The copy must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the bytes
+    /// or items done and the total. Throws `alreadyExists` rather than overwriting, and `unexpectedVault` where this
+    /// device expects another vault at `path`. Throws `conflict` when another file took the copy's place meanwhile, and
+    /// `wrongPassphrase` when the slot was removed before. Also throws `noSpace`, `timedOut`, and the system's
+    /// failures. After an error there is no file.
     public func salvage(
         to path: FilePath, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> SalvageReport {

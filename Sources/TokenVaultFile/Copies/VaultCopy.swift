@@ -254,12 +254,12 @@ extension VaultCopy {
     ///
     /// Both must be unlocked (`locked`) by a slot that opens everything (`notPermitted`). `progress` gets the items
     /// done and the total. Throws `unexpectedVault` for a copy of another vault, or where this device expects another
-    /// vault at the path, and `duplicateVault` where this file is a copy of the vault itself. Throws `invalidArgument`
-    /// where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked` where neither file has
-    /// all that this device has seen. Throws `conflict` when a file was replaced meanwhile, when the copy's keys were
-    /// rotated, or when the merged file could not note all that would stay in the copy. Throws `tooManySlots`,
-    /// `noSpace` and `timedOut`. After these errors nothing has changed; after `outcomeUnknown` a power cut may take
-    /// the merge back.
+    /// vault at the path. Throws `duplicateVault` where this file is a copy of the vault itself. Throws
+    /// `invalidArgument` where the two have no commit in common, and `corrupt` for a damaged file. Throws `forked`
+    /// where neither file has all that this device has seen. Throws `conflict` when a file was replaced meanwhile, or
+    /// when the copy's keys were rotated and the copy cannot replace this file unchanged. Also throws `conflict` when
+    /// the merged file could not note all that would stay in the copy. Throws `tooManySlots`, `noSpace` and `timedOut`.
+    /// After these errors nothing has changed; after `outcomeUnknown` a power cut may take the merge back.
     public func merge(
         _ other: VaultCopy, isRehearsal: Bool = false, progress: ((Int, Int) -> Void)? = nil
     ) throws(TokenStorageError) -> MergeReport {

@@ -87,8 +87,8 @@ struct FrameHeader: Equatable, Sendable {
     var groupStart: UInt64
     /// The chain value of the frame before.
     var previous: Digest
-    /// The tag of the commit that stored an item's value, where a merge wrote the frame again; zero where the
-    /// generation is the number of that commit.
+    /// The tag of the commit that stored an item's value, where a merge wrote the frame again. The value is
+    /// zero where the generation is the number of that commit.
     var storedBy: UInt64 = 0
     var item: ItemIdentifier = .none
     /// The tag of the item's service, which does not contain its name.

@@ -29,16 +29,17 @@ struct KeybagClasses {
             && keys[KeyRing.ClassName(of: entry)] == nil
     }
 
-    /// Returns whether the keybag leads to the keys of an item, as far as they must be there: not those of a device or of a
-    /// last passphrase, which may have been destroyed, and not those of a policy that only a newer program knows.
+    /// Returns whether the keybag leads to the keys of an item, as far as they must be there. Also returns true for a
+    /// this-device-only item, whose keys may have been destroyed with the device or the last passphrase. Also returns
+    /// true where only a newer program knows the policy.
     func mayOpen(_ entry: IndexEntry) -> Bool {
         guard let policy = AccessPolicy(number: entry.policy), !policy.isThisDeviceOnly else { return true }
         return keys[KeyRing.ClassName(of: entry)] != nil
     }
 
     /// Returns whether this keybag and `other` have the same key under a name. The wrapped bytes tell, for a name may
-    /// have been given twice, on two branches. With `hasSameRoot`, the two keybags are under the same roots: a set
-    /// that its device has not renewed since a key rotation then has the same keys as the renewed one.
+    /// have been given twice, on two branches. With `hasSameRoot`, the two keybags are under the same roots. A set that
+    /// its device has not renewed since a key rotation then has the same keys as the renewed set.
     func hasSameKey(as other: Self, under name: KeyRing.ClassName, hasSameRoot: Bool) -> Bool {
         guard let mine = keys[name], let theirs = other.keys[name] else { return false }
         if mine.wrapped == theirs.wrapped { return true }

@@ -117,8 +117,8 @@ final class Anchor: Sendable {
         return try result.get()
     }
 
-    /// Whether the last look or move showed that the anchor cannot be moved: later copies of the vault that
-    /// are older than this device's are then not noticed.
+    /// Whether the last look or move showed that the anchor cannot be moved. This device then does not notice
+    /// later copies of the vault that are older than the vault that it has seen.
     var isStuck: Bool { state.withLock { $0.isStuck } }
 
     /// The outcome of a writer's move of the anchor.
@@ -248,8 +248,9 @@ final class Anchor: Sendable {
         throw .file(.duplicateVault, .ancestry(.becameElsewhere))
     }
 
-    /// Returns the file, opened for writing as soon as it can be, and created where there is none. Callers read the anchor
-    /// when they took their lock, so a removed file is not looked for again: that would be a hundredth of the time of a store.
+    /// Returns the file, opened for writing as soon as it can be, and created where there is none. Callers read the
+    /// anchor when they took their lock, so a removed file is not looked for again. That look would take a hundredth of
+    /// the time of a store.
     private func fileForWriting(
         in directory: any DiskDirectory, _ state: inout State, synced: Bool
     ) -> (any DiskFile)? {

@@ -107,8 +107,8 @@ struct FrameFinder {
     /// The bytes that are passed over at once where they are zeros.
     private static let stretch = 512
 
-    /// Returns whether no frame begins in the ``stretch`` of bytes from `offset` on: they are zeros, and so is what a
-    /// header that begins there would have behind them.
+    /// Returns whether no frame begins in the ``stretch`` of bytes from `offset` on. Then these bytes are zeros, and so
+    /// are the bytes behind them that a header in the stretch would reach.
     private mutating func isBlank(from offset: Int) throws(TokenStorageError) -> Bool {
         let count = Self.stretch + Frame.contentOffset
         return try scanner.fill(offset, count) && scanner.isZero(offset, count)

@@ -17,8 +17,9 @@ struct KeybagCopy: Sendable {
     /// Returns whether the log's `record` names this copy.
     func isNamed(by record: KeybagRecord) -> Bool { self.record == record }
 
-    /// Returns whether the copy is one newer than the copy that `record` names: a change that a crash cut short, and that was
-    /// never acknowledged, or the same change of another file of the vault. Only the named copy opens the vault.
+    /// Returns whether the copy is one newer than the copy that `record` names. A change that a crash cut short, and
+    /// that was never acknowledged, leaves such a copy. The same change of another file of the vault leaves one, too.
+    /// Only the named copy opens the vault.
     func isNext(after record: KeybagRecord) -> Bool { keybag.generation == record.generation + 1 }
 }
 

@@ -9,9 +9,11 @@ public import TokenVaultAuth
 /// section 7.3).
 ///
 /// The listener accepts one answer with its request's state: a `GET` of its path, or a `POST` with a form
-/// (`response_mode=form_post`). The listener rejects everything else without a change: another path, method or host (`404`), another state (`400`), every request
-/// after the answer, and every connection of another user of this machine (`403`). Otherwise a user who can
-/// read the address of the sign-in could answer it with another account.
+/// (`response_mode=form_post`). The listener rejects everything else without a change:
+/// - another path, method or host, and every request after the answer (`404`);
+/// - another state (`400`);
+/// - every connection of another user of this machine (`403`). Otherwise a user that can read the address of the
+///   sign-in could answer it with another account.
 public final class LoopbackRedirect: Sendable {
     /// The address for the provider, with the port that was found.
     public let redirectURI: String
@@ -42,7 +44,7 @@ public final class LoopbackRedirect: Sendable {
     /// which providers have to accept (RFC 8252 section 7.3).
     ///
     /// `nil` stands for `http://127.0.0.1/callback` if every answer has to name the provider (RFC 9207).
-    /// Otherwise it stands for `http://127.0.0.1/issuer/` and the issuer without its scheme, so that no
+    /// Otherwise `nil` stands for `http://127.0.0.1/issuer/` and the issuer without its scheme. Then no
     /// provider can get the code of another one (RFC 9700 section 4.4.2.2). Throws `invalid`, `cannotListen`.
     public static func listen(
         for provider: ProviderMetadata, at redirectURI: String? = nil

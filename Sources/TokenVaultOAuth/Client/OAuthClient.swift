@@ -54,10 +54,10 @@ public struct OAuthClient: Sendable {
     /// Receives the provider's error text (``ProviderErrorText``); `nil` to ignore it.
     var onErrorText: (@Sendable (String) -> Void)?
 
-    /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not
-    /// visible ASCII and spaces (RFC 6749 appendix A.1), a secret or key that cannot be used, or a parameter that
-    /// cannot be used. Throws `unsupported`
-    /// when the provider's metadata lists authentication methods without this one.
+    /// Creates a client. Tests replace `clock` and `sleep`. Throws `invalid` for a name that is empty or not visible
+    /// ASCII and spaces (RFC 6749 appendix A.1). Also throws `invalid` for a secret or a parameter that cannot be used,
+    /// and for an Apple key without an identifier or a team. Throws `invalidKey` for an Apple key that is not on P-256.
+    /// Throws `unsupported` when the provider's metadata lists authentication methods without this one.
     public init(
         provider: ProviderMetadata, clientID: String, authentication: ClientAuthentication = .none,
         parameters: RequestParameters = RequestParameters(), transport: OAuthTransport,

@@ -17,13 +17,14 @@ extension ProviderMetadata {
     }
 
     /// Fetches the provider's metadata. Tries the next place after any 4xx but 429, and after a document that cannot be
-    /// used, whose error is thrown when no other place has a usable one.
+    /// used. Throws the error of the first such document when no other place has a usable one.
     ///
-    /// A sign-in throws `foreignEndpoint` if the metadata sends the user to an origin other than the issuer's and
-    /// those in `origins`, such as `https://login.example.com`. The document's issuer has to equal `issuer`, byte for byte. An optional part that cannot be used is left out; what
-    /// needs it throws `invalidMetadata` then. Throws `invalid` for an issuer that is not `https` (or `http` on this
-    /// machine), or that has a query, and for an entry of `origins` that is not an origin. Throws `invalidMetadata`, `issuerDiffers`, `redirected`, `requestFailed`,
-    /// `malformedResponse`, `cancelled`, and `unsupported` when there is no metadata.
+    /// A sign-in throws `foreignEndpoint` if the metadata sends the user to an origin other than the issuer's and those
+    /// in `origins`, such as `https://login.example.com`. The document's issuer has to equal `issuer`, byte for byte.
+    /// An optional part that cannot be used is left out; what needs it throws `invalidMetadata` then. Throws `invalid`
+    /// for an issuer that is not `https` (or `http` on this machine), or that has a query or an unusable path. Also
+    /// throws `invalid` for an entry of `origins` that is not an origin. Throws `invalidMetadata`, `issuerDiffers`,
+    /// `redirected`, `requestFailed`, `malformedResponse`, `cancelled`, and `unsupported` when there is no metadata.
     public static func discover(
         issuer: String, at places: [WellKnown] = WellKnown.allCases, allowing origins: [String] = [],
         transport: OAuthTransport

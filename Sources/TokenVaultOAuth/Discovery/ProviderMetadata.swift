@@ -113,9 +113,9 @@ public struct ProviderMetadata: Sendable, Equatable {
         return place.origin.scheme == "https" || issuer.origin.isLoopback
     }
 
-    /// Returns the address of an endpoint, which the initializer checked, for the use `what`. Throws `invalidMetadata` when the
-    /// provider's document has one that cannot be used, `unsupported` when it has none, and `foreignEndpoint` for
-    /// one of another origin that is not allowed.
+    /// Returns the address of an endpoint, which the initializer checked, for the use `what`. Throws `invalidMetadata`
+    /// when the provider's document has an address that cannot be used, and `unsupported` when it has none. Throws
+    /// `foreignEndpoint` for an address of another origin that is not allowed.
     func address(
         _ endpoint: Endpoint, _ address: String?, for what: String
     ) throws(OAuthError) -> WebAddress {

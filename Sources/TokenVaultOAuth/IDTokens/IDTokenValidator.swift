@@ -98,9 +98,9 @@ public struct IDTokenValidator: Sendable {
     /// Checks `token` and returns its claims. `serverDate` is the `Date` header of the response with the
     /// token; times are then compared with the provider's own clock.
     ///
-    /// Throws `invalidIDToken` with the problem. Throws `requestFailed` and `malformedResponse` when the keys
-    /// could not be fetched, `invalidMetadata` when their address cannot be used, `unsupported` when the provider has none, and
-    /// `cancelled`.
+    /// Throws `invalidIDToken` with the problem. Throws `requestFailed` and `malformedResponse` when the keys could not
+    /// be fetched. Throws `invalidMetadata` when the address of the keys cannot be used, `unsupported` when the
+    /// provider has none, and `cancelled`.
     public func validate(
         _ token: String, expecting expectation: IDTokenExpectation = IDTokenExpectation(),
         serverDate: Date? = nil

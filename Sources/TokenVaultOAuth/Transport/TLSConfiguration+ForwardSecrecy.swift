@@ -4,8 +4,8 @@ internal import NIOSSL
 
 extension TLSConfiguration {
     /// Requires TLS 1.2 or later, whatever was configured. With TLS 1.2 the key exchange is ephemeral and the cipher
-    /// authenticates (RFC 9325 sections 3.1.1, 4.1 and 4.2). Recorded traffic then stays closed to those who get the server's
-    /// key later.
+    /// authenticates (RFC 9325 sections 3.1.1, 4.1 and 4.2). An attacker that gets the server's key later then cannot
+    /// read recorded traffic.
     mutating func requireForwardSecrecy() {
         if !minimumTLSVersion.isRecent { minimumTLSVersion = .tlsv12 }
         if maximumTLSVersion?.isRecent == false { maximumTLSVersion = nil }

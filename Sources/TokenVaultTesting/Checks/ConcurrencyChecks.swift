@@ -167,7 +167,7 @@ extension TokenStorageConformance {
         },
     ]
 
-    /// Adds one to the number under `key`, again and again until nobody came between.
+    /// Adds one to the number under `key`. Tries again until no other writer comes between.
     static func increment(_ key: TokenKey, in storage: any TokenStorage) async throws {
         while true {
             let item = try require(try await storage.item(for: key), "the counter")

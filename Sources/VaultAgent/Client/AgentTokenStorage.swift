@@ -67,10 +67,10 @@ public struct AgentTokenStorage: BridgedTokenStorage {
 extension AgentTokenStorage {
     /// The view of a service for blocking code: every call runs on the caller's thread.
     ///
-    /// The supported policies and the default policy are those of the vault, and query the agent; there are no
-    /// supported policies when no agent was ever reached. The lock state is also `locked` when the agent does
-    /// not hold the vault. A commit throws `resourcesExhausted` beyond the 128 MiB that the agent accepts from
-    /// all its clients at once.
+    /// The supported policies and the default policy are those of the vault. Both properties query the agent. There are
+    /// no supported policies when no agent was ever reached. The lock state is also `locked` when the agent does not
+    /// hold the vault. A commit throws `resourcesExhausted` beyond the 128 MiB that the agent accepts from all its
+    /// clients at once.
     public struct Blocking: BlockingTokenStorage {
         let vault: BlockingAgentVault
         public let service: String

@@ -17,7 +17,8 @@ final class LoginLink {
     private var own: String?
     /// Sessions that are known to be other people's.
     private var others: Set<String> = []
-    /// While it is open, the machine does not sleep: for as long as logind waits for those who delay it.
+    /// The descriptor that delays sleep. While the descriptor is open, the machine does not sleep, for as
+    /// long as logind allows a delay.
     private var inhibitor: PassedDescriptor?
 
     /// What keeps it from locking with the session or before sleep; `nil` when nothing does.
@@ -70,8 +71,8 @@ final class LoginLink {
         try greet()
     }
 
-    /// Waits for a signal, for the end of the connection, to be woken, or for `duration` at most, `nil` for as long as it
-    /// takes; false when the connection has ended.
+    /// Waits for a signal, for the end of the connection or for ``WakeEvent/wake()``, at most for `duration`; `nil`
+    /// sets no limit. Waits at most 2 seconds for a bus without a socket. Returns false when the connection has ended.
     func wait(atMost duration: Duration?) -> Bool {
         if let hangUp { return !hangUp.wait(orWake: event, atMost: duration) }
         // A bus that is reached in another way than by a socket.
@@ -95,7 +96,7 @@ final class LoginLink {
         return !arrived.isEmpty
     }
 
-    /// Asks logind anew for everything.
+    /// Asks logind again for everything.
     func askAgain() {
         do throws(TokenStorageError) {
             try begin()

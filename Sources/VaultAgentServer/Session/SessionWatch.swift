@@ -4,8 +4,8 @@ internal import TokenVault
 internal import TokenVaultDesktop
 package import TokenVaultPlatform
 
-/// Locks when the person leaves: when logind (`org.freedesktop.login1`) says that the session is to lock or has ended, and
-/// before the machine sleeps, which waits for it.
+/// Locks when the user leaves. That is when logind (`org.freedesktop.login1`) says that the session is to lock or has
+/// ended. Also locks before the machine sleeps; the machine waits for that.
 ///
 /// It has a thread of its own. A bus that goes away is looked for again; whatever was told meanwhile was missed, so what is
 /// open is locked then. Without a bus, or without libsecret through which it is reached, nothing is watched, and
@@ -30,8 +30,8 @@ package final class SessionWatch: Sendable {
 
     private let watcher: Watcher
 
-    /// Watches from now on. `lock` returns when everything is locked; `tell` is told whenever there is another obstacle,
-    /// or none any more. Both are called on the thread.
+    /// Starts to watch. `lock` returns when everything is locked. `tell` gets each new obstacle, and `nil` when there
+    /// is none any more. Both are called on the thread.
     package init(
         _ configuration: Configuration = Configuration(),
         tell: @escaping @Sendable (String?) -> Void = { _ in },

@@ -145,8 +145,8 @@ struct Verify: VaultCommand {
 }
 
 extension VerificationReport.Problem {
-    /// Whether a program that uses the vault mends the part, where nothing else is damaged: one of the two copies of the
-    /// keybag, or bytes behind the log.
+    /// Whether a program that uses the vault repairs the part, where nothing else is damaged. Such a part is one of the
+    /// two copies of the keybag, or bytes behind the log.
     fileprivate var isMendedByUse: Bool {
         [.keybagCopy, .otherKeybagCopy, .bytesAmongZeros].contains(part)
     }

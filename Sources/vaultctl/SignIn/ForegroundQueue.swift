@@ -1,7 +1,7 @@
 import TokenVaultPlatform
 
-/// Runs work on tasks while the calling thread does what has to be shown to the user, with a `Context` that no
-/// other thread may use.
+/// Runs work on tasks while the calling thread shows the user what has to be shown. Only that thread may use the
+/// `Context`.
 final class ForegroundQueue<Context>: Sendable {
     private struct State {
         var acts: [@Sendable (Context) -> Void] = []
