@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the pages below are easy to read: no sentence has more than 25 words, no bullet of the changelog has 20 or more, and
-# none of the words below occurs. Code is not checked. Add a page to the list when its language is good.
+# Checks that the pages below and the doc comments of the sources are easy to read: no sentence has more than 25 words, no bullet of the
+# changelog has 20 or more, and none of the words below occurs. Code is not checked. Add a page to the list when its language is good.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
@@ -61,6 +61,9 @@ bad = False
 for name in sys.argv[1:]:
     with open(name, encoding="utf-8") as page:
         text = page.read()
+    if name.endswith(".swift"):
+        comments = (re.match(r"\s*/// ?(.*)", line) for line in text.split("\n"))
+        text = "\n".join(comment[1] if comment else "" for comment in comments)
     is_changelog = name.endswith("CHANGELOG.md")
     for number, paragraph in paragraphs(text):
         for sentence in sentences(prose(paragraph)):
@@ -93,9 +96,14 @@ if [[ ${1:-} == --self-test ]]; then
     fails 'The user is told.'
     fails 'This says' 'who signed in.'
     fails '- It lets go of the vault.'
+    page=$directory/File.swift
+    passes "let text = \"$long\"" "// $long" '/// A comment.' '    /// Another one,' '    /// of two lines.' '/// ```' "/// $long" '/// ```'
+    fails "/// $long"
+    fails '    /// Whether the caller' '    /// is told.'
     page=$directory/CHANGELOG.md
     fails "- ${long:0:100}"
     exit
 fi
 
-check "${pages[@]}"
+mapfile -t sources < <(git ls-files 'Sources/*.swift')
+check "${pages[@]}" "${sources[@]}"
