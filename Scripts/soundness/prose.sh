@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that the pages below and the doc comments of the sources are easy to read: no sentence has more than 25 words, no bullet of the
+# Checks that the pages below and the doc comments of sources and tests are easy to read: no sentence has more than 25 words, no bullet of the
 # changelog has 20 or more, and none of the words below occurs. Code is not checked. Add a page to the list when its language is good.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
@@ -105,5 +105,5 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
-mapfile -t sources < <(git ls-files 'Sources/*.swift')
+mapfile -t sources < <(git ls-files 'Sources/*.swift' 'Tests/*.swift')
 check "${pages[@]}" "${sources[@]}"

@@ -5,7 +5,8 @@ import Testing
 import TokenVaultPlatform
 import VaultAgent
 
-/// `XDG_RUNTIME_DIR` that is of no use to this user: another's, not there, or with an agent that says nothing.
+/// An `XDG_RUNTIME_DIR` that this user cannot use: it is another user's, it does not exist, or its agent
+/// never answers.
 @Suite(.tags(.programs), .from(.usual)) struct ClosedPlaceTests {
     @Test(.enabled(if: geteuid() == 0, "only root can act as another user"))
     func anothersDirectoryIsToldAtOnce() throws {

@@ -291,8 +291,9 @@ import VaultAgent
         #expect(try !vault.isHeld() && !vault.release() && !vault.lock())
     }
 
-    /// What a client stored is never closed away: it can be read, or it was not stored. In some rounds the store or the lock
-    /// comes first, so that both ends are looked at however the threads run; in the others they meet.
+    /// An item is readable after a concurrent lock, or its store was refused. In some rounds the store or the
+    /// lock comes first, so both orders occur however the threads run. In the other rounds they run at the
+    /// same time.
     @Test func whatIsStoredWhileItLocksCanBeRead() throws {
         // So that it is not known to be empty.
         try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)

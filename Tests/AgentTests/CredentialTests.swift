@@ -136,7 +136,8 @@ import VaultAgent
             "\(outcome.status): \(outcome.error)")
     }
 
-    /// Whoever opens a pipe to read it waits for somebody who writes.
+    /// The agent refuses a credential that is not a file. Opening a pipe for reading would block until a
+    /// writer opens it.
     @Test(.timeLimit(.minutes(20)), arguments: ["pipe", "directory", "link"])
     func aCredentialThatIsNoFileIsRefused(kind: String) throws {
         try addSlot(scope: .all)

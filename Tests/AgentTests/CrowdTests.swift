@@ -67,7 +67,8 @@ import VaultAgent
         withExtendedLifetime(crowd) {}
     }
 
-    /// Commits that wait for another program's lock are begun, and are not ended for anybody.
+    /// Commits that wait for another program's lock are running requests. The agent does not end them to make
+    /// room for other clients.
     @Test func manyWhoAreAtWorkKeepNobodyFromLocking() throws {
         let agent = try LocalServer(at: home.place) { $0.connections = 6 }
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)

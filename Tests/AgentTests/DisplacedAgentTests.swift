@@ -9,7 +9,7 @@ import VaultAgent
 
 @testable import VaultAgentServer
 
-/// An agent that clients cannot find: it holds keys, and nobody can tell it to lock.
+/// An agent that clients cannot find: it holds keys, and no client can ask it to lock.
 @Suite(.tags(.programs), .from(.usual), .timeLimit(.minutes(20))) struct DisplacedAgentTests {
     let home: TestHome
 
@@ -51,7 +51,7 @@ import VaultAgent
         #expect(try next.unlockedVault().lockState() == .unlocked)
     }
 
-    /// Not only once those who are at work have their answers.
+    /// The agent locks every vault before it waits for running requests.
     @Test func allIsLockedBeforeAnybodyIsWaitedFor() throws {
         let states = Mutex<[LockState]>([])
         let agent = try LocalAgent(

@@ -140,8 +140,8 @@ import VaultAgent
         #expect(try agent.home.open().storage(service: "s").retrieve(for: "k") == "b")
     }
 
-    /// A read finds that another vault is in the place of the one that is held, and lets go of that: no lock of the new one,
-    /// which somebody is about to unlock.
+    /// A read finds another vault file at the held vault's path, so the agent releases the held vault. That
+    /// release does not lock the new vault, which another client is unlocking.
     @Test func aReadDoesNotLockWhatIsBeingUnlocked() throws {
         let home = try TestHome()
         let agent = try LocalAgent(in: home)
@@ -164,7 +164,8 @@ import VaultAgent
         #expect(try vault.lockState() == .unlocked)
     }
 
-    /// The idle time ends while the key is derived: who unlocks then has not locked.
+    /// The idle time ends while a second unlock derives its key. The second unlock still leaves the vault
+    /// unlocked.
     @Test func whatIsIdleIsUnlockedAnew() throws {
         let home = try TestHome()
         var configuration = home.configuration
@@ -215,7 +216,8 @@ import VaultAgent
         #expect(try vault.lockState() == .unlocked && vault.status()?.idleTime == nil)
     }
 
-    /// Who has a key to a part takes nothing from who has opened everything, nor the time after which it locks.
+    /// An unlock with a key to a part of the vault does not weaken an unlock of everything. The idle time
+    /// stays the same.
     @Test func anotherUnlockOfAnOpenVaultWeakensNothing() throws {
         let agent = try TestAgent()
         let state = agent.home.state
@@ -444,7 +446,8 @@ import VaultAgent
         for task in asking { #expect(try await task.value == "fake") }
     }
 
-    /// Whoever locks while a key is derived means that key too: nobody reads anything from then on.
+    /// A lock during an unlock also applies to the key that the unlock derives. The items that the lock
+    /// closed stay locked.
     @Test func noUnlockUndoesALockThatCameAfterItBegan() throws {
         let home = try TestHome()
         let vault = try home.open()

@@ -9,8 +9,8 @@ import VaultAgent
 
 @testable import VaultAgentServer
 
-/// A vault that the agent lets go of, or holds anew, while others use it: what they hear is of the vault as it is, and no item
-/// is taken for one that cannot be shown.
+/// A vault that the agent releases, or replaces by a new unlock, while clients use it. Clients learn the
+/// vault's current state. A listing hides items only because they are locked.
 @Suite(.tags(.programs), .from(.usual)) struct LetGoOfTests {
     private let home: TestHome
     private let agent: LocalAgent
@@ -25,7 +25,7 @@ import VaultAgent
         }
     }
 
-    /// Somebody lets go of it between the unlock and the moment that it is held.
+    /// The vault is closed between its unlock and the moment when the agent holds it.
     @Test func aVaultThatWasLetGoOfMeanwhileIsNotHeld() throws {
         let vaults = HeldVaults(limits: AgentLimits())
         let path = VaultReference(at: home.vault)
@@ -40,7 +40,7 @@ import VaultAgent
         #expect(vaults.vault(path) == nil)
     }
 
-    /// However often it is locked: what is told of that takes no more memory or stack each time.
+    /// However often vaults are locked, the call that reports a lock starts at the same stack depth.
     @Test func locksDoNotPileUp() {
         let vaults = HeldVaults(limits: AgentLimits())
         let places = Mutex<Set<UInt>>([])
@@ -135,7 +135,8 @@ import VaultAgent
         #expect(wrongs.all.withLock { $0 } == [])
     }
 
-    /// It is never locked, so that nobody hears of a lock: another key to the same vault takes the place of the one that is held.
+    /// Clients see no lock, because none happens: each new unlock of the same vault replaces the one that the
+    /// agent holds.
     @Test func whoUsesOneThatIsHeldAnewHearsNothingOfIt() throws {
         let wrongs = Wrongs()
         let vault = agent.vault()

@@ -66,7 +66,7 @@ final class LocalAgent: Sendable {
         local = try LocalServer(at: home.place, change, stopping: stopping, makeThread: makeThread)
     }
 
-    /// Waits until as many clients are told changes; false when it is not so in the end.
+    /// Waits until `count` clients are subscribed to changes. Returns false when `duration` ends first.
     func wait(forSubscribers count: Int, atMost duration: Duration) -> Bool {
         local.wait(for: count, atMost: duration) { if case .subscribed = $0 { true } else { false } }
     }
@@ -167,7 +167,8 @@ struct RawClient {
         }
     }
 
-    /// Reads changes until it is to list anew, or the connection ends; how many there were before that.
+    /// Reads changes until the event that asks for a new listing, or until the connection ends. Returns how
+    /// many changes came before that.
     func changes() throws -> Int {
         try socket.setReceiveTimeout(.seconds(300))
         var count = 0

@@ -84,7 +84,7 @@ import VaultAgent
         #expect(closed.status == 0, "\(closed.error)")
     }
 
-    /// Also one that nobody could open as it is.
+    /// The second file has a mode with which no program opens a vault. The lock works all the same.
     @Test func byALinkAndByAFileThatOthersMayRead() throws {
         let other = "\(home.path)/other.vault"
         try #require(symlink(file, other) == 0)

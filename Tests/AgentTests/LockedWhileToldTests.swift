@@ -19,7 +19,8 @@ import VaultAgent
         vault = try agent.unlockedVault()
     }
 
-    /// Locks the vault; `isAnew`: after another one, with the same keys, has taken the place of the one that is told of.
+    /// Locks the vault. With `isAnew`, an unlock with the same keys first replaces the vault whose changes
+    /// are reported.
     private func lock(_ isAnew: Bool) throws {
         if isAnew {
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.path.appending("another-state"))

@@ -25,7 +25,8 @@ import VaultAgentServer
         try buffer.send(to: socket, until: Deadline(after: .seconds(300)))
     }
 
-    /// Whoever took it for none would say that the vault is locked, or open the file beside it.
+    /// A client that took a full agent for a missing one would report the vault as locked, or open the file
+    /// directly.
     @Test func anAgentThatIsFullIsNotTakenForNone() throws {
         let full = try agent { socket in
             try send(socket) { writer in

@@ -13,7 +13,7 @@ import VaultAgent
 
     init() throws { home = try TestHome() }
 
-    /// The vault is served to who behaves.
+    /// Checks that the agent serves the vault to a client that behaves.
     private func expectService(_ vault: BlockingAgentVault, _ token: String) throws {
         let storage = vault.storage(service: "good")
         try storage.store(token: token, for: "key")
@@ -311,7 +311,7 @@ import VaultAgent
         #expect(try vault.storage(service: "good").list().items.isEmpty)
     }
 
-    /// Who does not read is no better than who does not ask.
+    /// The agent treats clients that do not read like clients that do not ask.
     @Test func clientsThatDoNotReadMakeRoom() throws {
         let agent = try LocalAgent(in: home) {
             $0.connections = 4

@@ -99,7 +99,8 @@ import VaultAgentServer
         case listener, elsewhere, nothing, file, pair, datagram, network
     }
 
-    /// Starts the agent with what systemd would say, or somebody else: whether it serves, or how it ended.
+    /// Starts the agent with what systemd passes, or with something else. Returns its process once it serves,
+    /// or how it ended.
     private func start(_ process: String, _ count: String, _ third: Third) throws -> Result<
         pid_t, AgentProcess.Ended
     > {

@@ -4,7 +4,7 @@ import TestLanes
 import Testing
 import TokenVaultPlatform
 
-/// A user without `XDG_RUNTIME_DIR`, whose agent's place in `/tmp` anybody can guess and take first.
+/// A user without `XDG_RUNTIME_DIR`. Any other user can guess the agent's place in `/tmp` and take it first.
 @Suite(.tags(.programs), .from(.usual), .enabled(if: geteuid() == 0, "only root can act as another user"))
 struct PlantedPlaceTests {
     let person: Person
@@ -49,7 +49,7 @@ struct PlantedPlaceTests {
         #expect(try person.run("delete", "k").status == 0)
     }
 
-    /// What this user made wrong is no attack, and nobody else's socket.
+    /// A mistake of this user is no attack, and the directory is not another user's. The program refuses it.
     @Test func anOpenDirectoryOfOnesOwnIsRefusedAsEver() throws {
         try #require(mkdir(person.place, 0o700) == 0 && chmod(person.place, 0o777) == 0)
         try #require(chown(person.place, person.user, person.user) == 0)

@@ -5,8 +5,8 @@ import TokenVault
 import TokenVaultPlatform
 import VaultAgentServer
 
-/// A system bus of its own, and a logind on it that does as it is told: stopped with the last reference, or with the test
-/// process however that ends.
+/// A private system bus, with a logind that follows the test's commands. Both stop with the last reference,
+/// or when the test process ends in any way.
 final class PrivateLogin: @unchecked Sendable {
     // One command at a time.
     private let lock = Monitor(())

@@ -6,8 +6,8 @@ import TokenVault
 import TokenVaultPlatform
 import VaultAgent
 
-/// What happens to a vault's file under an agent that holds the vault: clients hear of it, are told no old item, and the
-/// agent goes on.
+/// Changes to a vault's file under an agent that holds the vault. Clients get an error and no old item, and
+/// the agent goes on.
 @Suite(.tags(.programs), .from(.usual)) struct UprootedVaultTests {
     let agent: TestAgent
     let vault: BlockingAgentVault
@@ -127,8 +127,8 @@ import VaultAgent
         #expect(try storage.retrieve(for: "k") == "third")
     }
 
-    /// The directory is made anew around the same file: what would be written beside it, as when it is compacted, would be
-    /// where nobody looks.
+    /// A new directory takes the old one's path and gets the same vault file. The agent would write files
+    /// beside the vault, as in a compaction, to the old directory.
     @Test func aDirectoryThatWasMadeAnewIsNotWrittenTo() throws {
         let directory = home.vault.removingLastComponent().string
         try #require(rename(directory, directory + ".away") == 0 && mkdir(directory, 0o700) == 0)

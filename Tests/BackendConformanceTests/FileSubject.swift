@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file vault in a directory of its own, unlocked with a key file, and with a passphrase where the
-/// passcode matters: deriving its key costs a tenth of a second each time.
+/// A file vault in a directory of its own, unlocked with a key file. A passphrase unlocks it only where the
+/// passcode matters: deriving that key takes a tenth of a second each time.
 final class FileSubject: ConformanceSubject {
     private static let keyFile = UnlockMethod.keyFile(
         Secret(utf8: "not a real key: 0123456789abcdef0123456789abcdef"))

@@ -140,7 +140,7 @@ import TokenVaultPlatform
         }
     }
 
-    /// The numbers of calls are easy to guess, and the bus passes on replies that nobody asked for.
+    /// The numbers of calls are easy to guess, and the bus passes on replies that no client asked for.
     @Test func repliesComeFromTheServiceAlone() async throws {
         let storage = try fake("silent-on-search").secretService.storage(service: "app")
         let task = Task { try await storage.retrieve(for: "key") }
@@ -153,7 +153,7 @@ import TokenVaultPlatform
         #expect(try await storage.retrieve(for: "key") == nil)
     }
 
-    /// Whoever believed it would take a locked keyring for one that the person unlocked.
+    /// A client that believed the forged answer would take a locked keyring for one that the user unlocked.
     @Test func theAnswerToAPromptComesFromTheServiceAlone() throws {
         let storage = try fake("locked")
         let outcome = Monitor(TokenStorageError.Code??.none)
@@ -178,7 +178,8 @@ import TokenVaultPlatform
             "secret", secret)
     }
 
-    /// Whoever believed it would write beside another writer, and two compare-and-stores could win.
+    /// A writer that believed the forged signal would write beside another writer. Two compare-and-store
+    /// calls could then both succeed.
     @Test func theTurnToWriteComesFromTheBusAlone() async throws {
         try desktop.tell("start_keyring")
         let storage = desktop.service().storage(service: "app")

@@ -4,8 +4,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// A D-Bus of its own with a real gnome-keyring on it, and other programs that do as they are told: all in
-/// a directory of its own, stopped with the last reference, or with the test process however that ends.
+/// A private D-Bus with a real gnome-keyring on it, and other programs that follow the test's commands. All
+/// of them are in one directory. They stop with the last reference, or when the test process ends in any way.
 final class PrivateDesktop: @unchecked Sendable {
     // One command at a time.
     private let lock = Monitor(())
@@ -73,8 +73,8 @@ final class PrivateDesktop: @unchecked Sendable {
         }.get()
     }
 
-    /// What the service that misbehaves says next. Waits on a thread of its own: the pool's few are for those
-    /// who are to make it say something.
+    /// Returns what the misbehaving service says next. Waits on a thread of its own: the pool's few threads
+    /// are for the tasks that make the service say something.
     func hear() async throws -> [String] {
         let thread = WorkerThread(name: "listener")
         return try await withCheckedThrowingContinuation { continuation in

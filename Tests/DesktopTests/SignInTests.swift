@@ -96,8 +96,8 @@ private final class Directory {
 
     deinit { removeTree(FilePath(path)) }
 
-    /// Written by a program of its own: one that this process had open for writing could still be so in a child that another
-    /// test is just starting, and would not be run then (ETXTBSY).
+    /// Writes a script through a separate program. A file that this process had open for writing could still
+    /// be open in a child of another test. The script would then fail to start (ETXTBSY).
     func script(_ name: String, _ text: String) throws {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -5,8 +5,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// What a desktop can be like when it is not well: each state has an error of its own, and no call waits
-/// longer than it may.
+/// A desktop in each unhealthy state. Each state has an error of its own, and no call waits longer than its
+/// limit.
 @Suite(.tags(.desktop), .from(.usual), .timeLimit(.minutes(20))) struct StatesTests {
     private let desktop: PrivateDesktop
 

@@ -53,7 +53,8 @@ import TokenVaultPlatform
         #expect(try other.list().items.count == 1)
     }
 
-    /// Its items went on since: another program put it back, or the service did not let go of it.
+    /// The items are newer than the intent: another program put the intent back, or the service did not
+    /// remove it.
     @Test func oneThatItsItemsHaveOutdoneSaysNothing() throws {
         _ = try die(after: 0, generation: 5)
         let storage = desktop.service().storage(service: "app").blocking

@@ -86,8 +86,8 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         #expect(try PosixDirectory(sandbox.path.appending("state")).names().isEmpty)
     }
 
-    /// A store and a delete of one key in one group erase a body in the frames that were written last,
-    /// which the next opener looks at closest. The vault is too large to be compacted instead.
+    /// A store and a delete of one key in one group erase a body in the last written frames. The next opener
+    /// looks at those frames closest. The vault is too large to be compacted instead.
     @Test(arguments: [4, 5_000]) func oneGroupStoresAndDeletes(length: Int) throws {
         let sandbox = try Sandbox()
         let vault = try BlockingFileVault.create(

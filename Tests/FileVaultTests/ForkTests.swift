@@ -19,7 +19,8 @@ import TokenVaultPlatform
         #expect(try probe.readOutput() == "done 40\n")
     }
 
-    /// A lock belongs to all who have the same open file: a child would keep it when its parent was killed.
+    /// A lock belongs to all processes that share an open file. A child would keep the lock after its parent
+    /// ended.
     @Test func aChildKeepsNoLockOfADeadParent() throws {
         let sandbox = try Sandbox()
         let directory = try PosixDirectory(sandbox.path)

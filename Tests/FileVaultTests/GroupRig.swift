@@ -63,8 +63,8 @@ final class GroupRig: Sendable {
 
     func onNextSync(_ body: @escaping @Sendable () -> Void) { disk.withLock { $0.meanwhile = body } }
 
-    /// Commits `changes`, or stores an item under `name`, on the thread that writes, which calls `making` when its turn has
-    /// come, and `told` when its outcome is known.
+    /// Commits `changes`, or stores an item under `name`, on the thread that writes. That thread calls
+    /// `making` when the request's turn has come, and `told` when the outcome is known.
     func submit(
         _ name: String, _ changes: [TokenChange]? = nil,
         making: @escaping @Sendable () throws(TokenStorageError) -> Void = {},
@@ -83,8 +83,9 @@ final class GroupRig: Sendable {
             })
     }
 
-    /// Stores an item in a group of its own, and holds that until ``goOn()``: what is submitted meanwhile is the next group,
-    /// and as many as are in it are expected back, and one.
+    /// Stores an item in a group of its own, and holds that group until ``goOn()``. The requests that are
+    /// submitted meanwhile are the next group. The queue then expects as many writers back as that group has,
+    /// and one more.
     func lead(_ name: String) throws {
         let hasBegun = Monitor(false)
         submit(

@@ -34,7 +34,7 @@ import TokenVaultPlatform
         }
     }
 
-    /// The next two are of the index, which is there for who opens the vault.
+    /// The next two syncs are of the index, which serves programs that open the vault.
     @Test func aLargeBatchIsOneSyncBeforeItIsToldOf() throws {
         let sandbox = try Sandbox()
         let rig = try GroupRig(in: sandbox)
@@ -72,7 +72,8 @@ import TokenVaultPlatform
         #expect(rig.syncs == (areWriting ? 3 : 2))
     }
 
-    /// Who was told of one group may be back before the next is made, of those that did not fit. Other processes wait.
+    /// A writer whose group is done may be back before the requests that did not fit form the next group. Its
+    /// new request is not in that group, because other processes wait for the lock.
     @Test func whoIsBackAfterAGroupWaitsForTheLockAnew() throws {
         let sandbox = try Sandbox()
         let rig = try GroupRig(in: sandbox)
@@ -97,7 +98,7 @@ import TokenVaultPlatform
         #expect(wasBackMade.withLock { $0 } == false)
     }
 
-    /// Who is refused may be back at once.
+    /// A writer that is refused may be back at once.
     @Test func whoIsRefusedAgainAndAgainKeepsNobodyWaiting() throws {
         let sandbox = try Sandbox()
         let rig = try GroupRig(in: sandbox)
@@ -213,7 +214,7 @@ import TokenVaultPlatform
         #expect(try vault.storage(service: "group").list().items.count == 12)
     }
 
-    /// A store that does not fit keeps nobody from deleting, nor another from storing what fits.
+    /// A store that does not fit prevents neither a deletion nor another store that fits.
     @Test func onAFullDiskEachStandsByItself() throws {
         let disk = SimulatedDisk(try SimulatedVault.fresh())
         let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
@@ -230,7 +231,8 @@ import TokenVaultPlatform
         #expect(try rig.storage.list().items.map(\.key) == ["first", "small"])
     }
 
-    /// Slots are changed and a vault is compacted by one who is alone; writers come again and again.
+    /// Changing slots and compacting a vault need a caller that is alone. That caller comes before the
+    /// writers, which come again and again.
     @Test func whoWantsToBeAloneIsNext() throws {
         let sandbox = try Sandbox()
         let rig = try GroupRig(in: sandbox)

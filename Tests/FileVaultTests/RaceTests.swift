@@ -63,8 +63,8 @@ import TokenVaultPlatform
         }
     }
 
-    /// Who unlocks while another changes the slots reads a keybag that is no longer the one in use by the time
-    /// that the log is read: that is no damage and no wrong key.
+    /// An unlock runs while another thread changes the slots. The keybag that the unlock read may no longer
+    /// be in use by the time it reads the log. That is neither damage nor a wrong key.
     @Test func unlockingIsNotDisturbedByChangesOfSlots() throws {
         let sandbox = try Sandbox()
         let configuration = sandbox.configuration

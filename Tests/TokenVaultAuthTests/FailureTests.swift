@@ -115,7 +115,7 @@ import FoundationEssentials
         #expect(await manager.authState() == .signedOut)
     }
 
-    /// The server may be at it still: a second request would be a second use of the token.
+    /// The server may still be processing the request: a second request would be a second use of the token.
     @Test(arguments: [RefreshFailure.Kind.timedOut, .serverError(504)])
     func aRequestWithoutAnAnswerInTimeIsNotSentAgainByTheSameCall(_ kind: RefreshFailure.Kind) async throws {
         let lost = RefreshFailure(kind)
@@ -170,7 +170,8 @@ import FoundationEssentials
         #expect(slept.count == sleeps && slept.first == .seconds(30))
     }
 
-    /// Nor is a refresh given up that went on at the same time as the clock of those who wait for it.
+    /// A caller that was stopped also keeps waiting for a refresh that goes on at the same time as its own
+    /// clock.
     @Test func whoWasStoppedGoesOnWaitingForTheRefresh() async throws {
         let slept = Notes<Duration>()
         let isAway = Gate()

@@ -65,7 +65,8 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
-    /// The provider ends the session while others wait for the same renewal: nobody is signed in any more, whoever asks.
+    /// The provider ends the session while other managers wait for the same renewal. Every manager then
+    /// reports that the user is signed out.
     @Test func whoWaitsWhileTheProviderEndsTheSessionIsSignedOut() async throws {
         let vault = try SharedVault()
         let (begun, gate) = (Gate(), Gate())
@@ -100,8 +101,8 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
-    /// Whoever waited for a request that had no answer is told so, as all callers of one process are. One that broke is sent
-    /// once more, by one of them.
+    /// A manager that waited for a request without an answer gets the error too, as all callers of one
+    /// process do. One of the managers sends an interrupted request once more.
     @Test(arguments: [(RefreshFailure.Kind.timedOut, 1), (.interrupted, 2)])
     func whoWaitedForALostAnswerDoesNotSendTheTokenAgain(
         _ kind: RefreshFailure.Kind, _ requests: Int

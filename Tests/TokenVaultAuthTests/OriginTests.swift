@@ -2,7 +2,7 @@ import Testing
 
 @testable import TokenVaultAuth
 
-/// Where an address leads: it decides who is given a token.
+/// The origin that an address leads to. It decides which server gets a token.
 @Suite struct OriginTests {
     @Test(arguments: [
         ("https://a.example", "https", "a.example", 443), ("http://a.example", "http", "a.example", 80),

@@ -134,7 +134,7 @@ import FoundationEssentials
         #expect(server.requests == 1)
     }
 
-    /// Somebody who sent the same token was told the same before.
+    /// Another manager sent the same token before, got the same answer, and ended the session.
     @Test func anInvalidGrantForASessionThatIsGoneEndsIt() async throws {
         let other = scene.manager(RotatingServer())
         let server = RotatingServer(answers: [.failure(RefreshFailure(.invalidGrant))]) { _ in

@@ -69,7 +69,7 @@ import FoundationEssentials
         #expect(try await service.manager.validAccessToken() == "access-1")
     }
 
-    /// {"exp":1800000100} between a header and a signature that nobody looks at.
+    /// {"exp":1800000100} between a header and a signature that no program checks.
     private let timed = "eyJhbGciOiJub25lIn0.eyJleHAiOjE4MDAwMDAxMDB9.c2ln"
 
     @Test func aTokensOwnExpiryIsTakenWhereTheServerTellsNone() async throws {

@@ -8,7 +8,7 @@ import TokenVault
 import FoundationEssentials
 #endif
 
-/// Who is signed in, and what becomes of a refresh when that changes under it.
+/// The signed-in user, and what becomes of a refresh when the user changes during it.
 @Suite struct SessionTests {
     private let scene = TestFixture()
 
@@ -248,7 +248,7 @@ import FoundationEssentials
         #expect(await manager.authState() == .signedOut)
     }
 
-    /// The server may have given tokens that nobody has: they cannot be revoked, and that is no revocation.
+    /// The server may have issued tokens that were lost. They cannot be revoked, so the session may go on.
     @Test func signingOutAfterALostAnswerSaysThatTheSessionMayGoOn() async throws {
         let server = RotatingServer(answers: [.failure(RefreshFailure(.timedOut))])
         let manager = scene.manager(server)

@@ -204,8 +204,8 @@ import FoundationEssentials
         #expect(provider.revoked.all.isEmpty)
     }
 
-    /// A cancellation at each call of the storage: the new session is stored and good, or its tokens are revoked
-    /// and the session before is there.
+    /// A cancellation at each call of the storage. The new session is stored and good, or its tokens are
+    /// revoked and the previous session is there.
     @Test(arguments: 0..<8)
     func aCancellationLosesNoSession(_ step: Int) async throws {
         try await begin("old")

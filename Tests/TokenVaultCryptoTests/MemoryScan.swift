@@ -3,8 +3,8 @@ import Synchronization
 
 /// Sixteen random bytes that nothing in the process holds in clear until ``fill(_:)`` writes them.
 ///
-/// What is kept are the bytes under a mask, so that a search finds the places where they were written
-/// and not what the search itself needs.
+/// The bytes are kept under a mask. A search finds the places where they were written, and not what the
+/// search itself needs.
 struct Marker {
     static let length = 16
     private let masked: [UInt8]

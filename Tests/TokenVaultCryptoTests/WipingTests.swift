@@ -1,11 +1,12 @@
 import Testing
 import TokenVaultCrypto
 
-/// Looks for secrets in the process's own memory. Each test first finds them where they must be, so that
-/// a search that finds nothing cannot pass.
+/// Looks for secrets in the process's own memory. Each test first finds them where they must be, so that a
+/// search that finds nothing cannot pass.
 ///
-/// Runs with `LD_BIND_NOW`: when a function of a shared library is called for the first time, the dynamic linker
-/// saves the vector registers on the stack, with whatever the call before left in them.
+/// Runs with `LD_BIND_NOW`. Without it, the dynamic linker saves the vector registers on the stack when a
+/// function of a shared library is called for the first time. The registers hold whatever the previous call
+/// left in them.
 @Suite struct WipingTests {
     private func secret(_ marker: Marker, count: Int = 64) -> SecretBytes {
         SecretBytes(capacity: count) { target in

@@ -164,7 +164,8 @@ import TokenVaultAuth
         #expect(response.status == .ok && server.asked.count == 2)
     }
 
-    /// A user who signed in again without a key has a bearer token. The next step has no proof of the earlier token.
+    /// After a new sign-in without a key, the user has a bearer token. The next step has no proof of the
+    /// earlier token.
     @Test func aBearerTokenHasNoProof() throws {
         var step = OutgoingRequest(HTTPClientRequest(url: "https://api.example.com/"), body: nil)
         step.setHeader("DPoP", to: "of the app")

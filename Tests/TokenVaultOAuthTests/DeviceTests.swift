@@ -6,7 +6,7 @@ import TokenVault
 import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// The device grant (RFC 8628) against a server that says what is told, on a clock that does not wait.
+/// The device grant (RFC 8628) against a server with scripted answers, on a clock that does not wait.
 @Suite(.tags(.provider), .from(.all)) struct DeviceTests {
     private static let codes = #"""
         {"device_code":"fake-device","user_code":"FAKE-CODE","expires_in":600,"interval":5,
@@ -130,8 +130,8 @@ import TokenVaultAuth
         #expect(clock.slept == [5, 10, 20])
     }
 
-    /// The answer that was lost may have been the one with the tokens: that the code is over then does not say that nobody signed
-    /// in. One that tells to wait says so.
+    /// The lost answer may have been the one with the tokens. A code that is over afterwards does not prove
+    /// that the user did not sign in. A later answer that tells the client to wait proves it.
     @Test(arguments: [nil, 500, 503])
     func anAnswerThatWasLostMayHaveBroughtTokens(_ status: Int?) async throws {
         let lost = status.map { ScriptedServer.Reply(status: $0) } ?? .dropped

@@ -9,7 +9,7 @@ import TokenVault
 import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// Nothing is sent to a server that does not prove who it is.
+/// Clients send nothing to a server that does not prove its identity.
 @Suite(.tags(.provider), .from(.all), .serialized) struct EncryptionTests {
     private static let path = "/o/.well-known/openid-configuration"
     private let provider: RunningProvider

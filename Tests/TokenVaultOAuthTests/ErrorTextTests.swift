@@ -7,7 +7,7 @@ import TokenVaultAuth
 
 @testable import TokenVaultOAuth
 
-/// A provider's error text, for users who ask for it.
+/// A provider's error text, for callers that ask for it.
 @Suite(.tags(.provider), .from(.all)) struct ErrorTextTests {
     private final class Texts: Sendable {
         private let inside = Mutex<[String]>([])

@@ -451,8 +451,8 @@ final class KeyProvider: Sendable {
         #expect("\(failure)".contains("could not be revoked"))
     }
 
-    /// Somebody has signed in when the keys do not come: that is undone, also by a task that is cancelled meanwhile, and said
-    /// where it cannot be.
+    /// The user has signed in when the keys do not come. The client undoes the sign-in, also when its task is
+    /// cancelled meanwhile. Where it cannot undo the sign-in, it says so.
     @Test(arguments: [200, 503], [false, true])
     func aSignInWhoseKeysDoNotComeIsUndone(_ revocation: Int, _ isCancelled: Bool) async throws {
         let keysAsked = Signal()
@@ -485,7 +485,7 @@ final class KeyProvider: Sendable {
         #expect(server.asked.filter { $0.path == "/revoke" }.map { $0.form["token"] } == ["r", "a"])
     }
 
-    /// Signed as one is, by nobody.
+    /// A token with a signature that no key made.
     private let fakeIDToken = "eyJhbGciOiJFUzI1NiJ9.e30." + String(repeating: "A", count: 86)
 
     /// The tokens do not wait for keys that do not come.
@@ -495,7 +495,7 @@ final class KeyProvider: Sendable {
         #expect(response.refreshToken == "r" && response.idToken == nil)
     }
 
-    /// The refresh token was rotated: it is kept though the ID token is of no use.
+    /// The refresh token was rotated. The client keeps it though the ID token is invalid.
     @Test(arguments: [["exp": "1"], ["at_hash": "\"AAAA\""]])
     func aRotatedTokenIsKeptWhenTheIDTokenIsWrong(_ changes: [String: String]) async throws {
         let response = try await renewed(changes).get()

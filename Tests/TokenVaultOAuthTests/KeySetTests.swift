@@ -87,7 +87,7 @@ import TokenVaultAuth
         #expect(await provider.problem(try key.sign(provider.claims())) == nil)
     }
 
-    /// Whoever asks may stop asking; the fetch goes on for the others.
+    /// A caller can stop waiting for a fetch that does not end.
     @Test func aFetchThatDoesNotEndKeepsNobodyWaiting() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let begun = Signal()

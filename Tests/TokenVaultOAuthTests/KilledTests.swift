@@ -7,8 +7,9 @@ import TokenVault
 @testable import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// Processes that are killed at each step of a refresh, and what the next one finds: new tokens, or the knowledge that the
-/// old one may have been used, which it tries once. The provider ends the session of whoever uses a token twice.
+/// Processes that are killed at each step of a refresh. The next process finds new tokens, or knows that the
+/// old token may have been used and tries it once. The provider ends the session of a client that uses a
+/// token twice.
 @Suite(.tags(.provider), .from(.all), .serialized) struct KilledTests {
     /// Where a process is killed, and what is so afterwards.
     struct Place: Sendable, CustomTestStringConvertible {
@@ -143,7 +144,7 @@ import TokenVault
         try await expectOneTryMore(isUsed: how == "drop-after", grace)
     }
 
-    /// Signs in, at a provider that fails as it is told with the first refresh.
+    /// Signs in, at a provider that fails in the way `how` with the first refresh.
     private func signInBefore(_ how: String, _ grace: Int) async throws {
         try scene.provider.tell("grace", ["seconds": grace])
         try await scene.signIn("alice")
@@ -169,7 +170,7 @@ import TokenVault
         }
     }
 
-    /// Two at once, each with an answer that nobody stored: each gets its own.
+    /// Two accounts at once, each with an answer that no process stored: each gets its own tokens.
     @Test(.timeLimit(.minutes(20))) func accountsThatAreKilledTogetherKeepTheirOwn() async throws {
         try scene.provider.tell("grace", ["seconds": 100_000])
         try await scene.signIn("alice")
@@ -190,7 +191,8 @@ import TokenVault
         #expect(try scene.sessions("bob") == [1, 1])
     }
 
-    /// Who signs in after the kill is who is signed in: nothing of what was begun before is theirs.
+    /// A user signs in after the kill and stays signed in. Nothing of the earlier refresh reaches that user's
+    /// session.
     @Test(.timeLimit(.minutes(20)), arguments: places)
     func theNextUserIsNotTouched(_ place: Place) async throws {
         try scene.provider.tell("grace", ["seconds": 100_000])

@@ -11,7 +11,7 @@ import TokenVault
 import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// The port that a browser brings an answer to, and everybody else who finds it.
+/// The port that a browser brings an answer to, and all other programs that find it.
 @Suite(.tags(.provider), .from(.all)) struct LoopbackRedirectTests {
     static let issuer = "https://id.example"
     /// It says at once that a connection is refused.
@@ -419,7 +419,7 @@ import TokenVaultAuth
         await #expect(throws: (any Error).self) { try await get(other.redirectURI) }
     }
 
-    /// Bytes that are no HTTP, and a head that never ends, keep nobody else out.
+    /// Bytes that are no HTTP, and a head that never ends, do not keep the browser out.
     @Test func connectionsThatAreNoBrowserAreClosed() async throws {
         let redirect = try await listen()
         let port = try #require(Int(redirect.redirectURI.split(separator: ":")[2].prefix { $0 != "/" }))

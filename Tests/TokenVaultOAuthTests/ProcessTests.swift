@@ -6,7 +6,8 @@ import TokenVault
 @testable import TokenVaultAuth
 @testable import TokenVaultOAuth
 
-/// Many processes with one vault and one session, and a provider that ends the session of whoever uses a refresh token twice.
+/// Many processes with one vault and one session. The provider ends the session of a client that uses a
+/// refresh token twice.
 @Suite(.tags(.provider), .from(.all)) struct ProcessTests {
     @Test func fiftyProcessesRefreshOnce() async throws {
         let scene = try await WorkerScene()

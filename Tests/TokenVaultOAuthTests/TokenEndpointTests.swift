@@ -292,7 +292,7 @@ import TokenVault
         }
     }
 
-    /// They would be nobody's.
+    /// No session would hold these tokens.
     @Test func theTokensOfASignInThatIsOfNoUseAreRevoked() async throws {
         let server = try await ScriptedServer(
             always: .json(#"{"access_token":"a","refresh_token":"r","token_type":"mac"}"#))

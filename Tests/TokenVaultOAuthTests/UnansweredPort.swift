@@ -2,7 +2,8 @@
 import Glibc
 import Testing
 
-/// A port of the loopback that is taken and that nobody listens on: whoever connects is refused, and no other test gets it.
+/// A port of the loopback that is taken and that no process listens on. Connections to it are refused, and no
+/// other test gets it.
 final class UnansweredPort {
     let number: Int
     private let descriptor: CInt

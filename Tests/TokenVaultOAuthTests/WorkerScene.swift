@@ -72,7 +72,8 @@ final class WorkerScene {
     /// How often a refresh token came to the provider.
     func requests() throws -> Int { try provider.requests("refresh_token") }
 
-    /// Whose `token` is, as the provider's resource sees it; `nil` when it takes it from nobody.
+    /// Returns the user of `token`, as the provider's resource sees it; `nil` when the resource refuses the
+    /// token.
     func owner(of token: String) async throws -> String? {
         var request = HTTPClientRequest(url: "\(provider.origin)/api/echo")
         request.headers.add(name: "Authorization", value: "Bearer \(token)")

@@ -4,7 +4,8 @@ import TokenVaultPlatform
 
 /// How a program ends by a signal that it took.
 @Suite struct SignalForwarderTests {
-    /// Another thread that is told of the signal in its place may be later than what follows.
+    /// The signal goes to the thread that ends the program. Another thread might take it later than what
+    /// follows.
     @Test func theThreadThatEndsTheProgramTakesTheSignal() async {
         for _ in 0..<20 {
             await #expect(processExitsWith: .signal(SIGQUIT)) { SignalForwarder.endProgram(by: SIGQUIT) }
@@ -21,7 +22,7 @@ import TokenVaultPlatform
         }
     }
 
-    /// Whoever watches has been told of all that came when nobody takes them any more.
+    /// A watcher has received all signals that were taken by the time the forwarder stops.
     @Test func nothingIsTakenThatIsNotTold() async {
         await #expect(processExitsWith: .success) {
             // The threads of tasks take none.

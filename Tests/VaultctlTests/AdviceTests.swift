@@ -257,7 +257,8 @@ import TokenVault
         }
     }
 
-    /// A path from the root is told; a word may be a passphrase that was typed in the wrong place.
+    /// The message shows an absolute path whose first directory exists. Any other word may be a passphrase
+    /// that was typed in the wrong place.
     @Test func aMissingKeyOrPassphraseFileIsNamed() throws {
         let sandbox = try Sandbox.withVault()
         let missing = "\(sandbox.home)/missing"
@@ -285,7 +286,7 @@ import TokenVault
             "\(refused.error)")
     }
 
-    /// Who creates a vault is not told to create one.
+    /// `vaultctl init` does not advise the user to create a vault.
     @Test func aVaultThatCannotBeCreatedSaysWhere() throws {
         let sandbox = try Sandbox()
         let file = try sandbox.file("file", "")
@@ -340,7 +341,8 @@ import TokenVault
         #expect(refused.error.contains("\"vaultctl unlock\" it"), "\(refused.error)")
     }
 
-    /// What opens a vault can be told without opening it: nobody is asked for a passphrase that there is not.
+    /// The program can tell what opens a vault without opening it. It does not ask for a passphrase that does
+    /// not exist.
     @Test func noPassphraseIsAskedForWhereNoneOpensTheVault() throws {
         let sandbox = try Sandbox.withVault()
         let words = try sandbox.file("words", "fake words\n")

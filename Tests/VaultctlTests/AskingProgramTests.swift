@@ -10,7 +10,7 @@ import TokenVaultPlatform
 @Suite(.tags(.programs), .from(.usual)) struct AskingProgramTests {
     private static let passphrase = "fake correct 100% horse"
 
-    /// A home with a vault for which a person has to be asked: nothing is derived before somebody answers.
+    /// A home with a vault that needs a user's answer. The program derives no key before the answer.
     private let sandbox: Sandbox
 
     init() throws {
@@ -99,7 +99,8 @@ import TokenVaultPlatform
         #expect(said.contains("\nSETPROMPT Passphrase: \nGETPIN\n"))
     }
 
-    /// What a parent ignores its children ignore: the answer would count for nothing, since nobody heard how the program ended.
+    /// A child ignores the signals that its parent ignores. Without a remedy, the program would not learn how
+    /// the asking program ended. The answer would then count for nothing.
     @Test func theAnswerCountsWhereAParentIgnoresTheEndOfPrograms() throws {
         let sandbox = try Sandbox.withVault()
         let askpass = try sandbox.file("askpass", "#!/bin/bash\ncat \"$HOME/recovery\"\n", mode: 0o700)

@@ -6,7 +6,7 @@ import Testing
 import TokenVaultPlatform
 
 @Suite(.tags(.programs), .from(.usual)) struct BackgroundProgramTests {
-    /// One that says nothing is not left running where nobody knows of it.
+    /// A program that says nothing is not left running unseen.
     @Test func whatIsNotReadyInTimeIsEnded() throws {
         let mark = "not ready \(UUID().uuidString)"
         do throws(SystemFailure) {

@@ -198,7 +198,8 @@ import Foundation
         expectOneLine(try Sandbox().run(arguments: ["benchmark"] + words), status: 64, hiding: [typed])
     }
 
-    /// Its lines are no paths of their own: what is in one that is called as the first of them is somebody else's.
+    /// The lines of the directory's name are no paths of their own. A directory that is named like the first
+    /// line belongs to the user and stays as it was.
     @Test func aDirectoryMayHaveLines() throws {
         let sandbox = try Sandbox()
         let outcome = try sandbox.shell(
@@ -224,7 +225,7 @@ import Foundation
         #expect(try sandbox.shell("ls -A").text == "file\n")
     }
 
-    /// What was measured for minutes is not lost with whoever reads the table.
+    /// The report of a measurement that took minutes is not lost when the table cannot be written.
     @Test func theReportIsThereWhenTheTableIsNot() throws {
         let sandbox = try Sandbox()
         let outcome = try sandbox.run(
@@ -244,7 +245,7 @@ import Foundation
         #expect(try sandbox.shell("find . -mindepth 1").output.isEmpty)
     }
 
-    /// Somebody else than `vaultctl`, who asks for nothing.
+    /// Another program than `vaultctl` starts the benchmark, and asks for nothing.
     @Test func theProgramAloneSaysWhoStartsIt() throws {
         let outcome = try Sandbox().shell("\"$V-benchmark\"")
         expectOneLine(outcome, status: 64)

@@ -2,7 +2,7 @@ import Glibc
 import TestLanes
 import Testing
 
-/// What `--timeout` bounds beside locks: pipes that nobody writes to, and pipes that nobody reads.
+/// What `--timeout` bounds beside locks: pipes that no process writes to, and pipes that no process reads.
 @Suite(.tags(.programs), .from(.usual)) struct BoundedWaitTests {
     /// The program, ended with status 124 if it does not end by itself.
     private static func bounded(
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Who made an export says what deriving its key costs.
+    /// The author of an export sets what deriving its key costs.
     @Test func aDearExportIsNotBegun() throws {
         let sandbox = try Sandbox.withVault()
         let words = try sandbox.file("words", "fake words\n")

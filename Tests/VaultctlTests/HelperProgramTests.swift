@@ -36,7 +36,8 @@ import TokenVaultPlatform
         )
     }
 
-    /// Whoever is to end starts nothing any more but what belongs to that, which it does not keep from its work.
+    /// After a notice of the end, the program starts only helpers whose work is part of ending. The notice
+    /// does not keep such a helper from its work.
     @Test func aNoticeFromBeforeTheStartCounts() throws {
         let notice = try EndingNotice()
         notice.tell()
@@ -64,7 +65,7 @@ import TokenVaultPlatform
         #expect(try asked.finish(deadline: nil) == 0)
     }
 
-    /// Who says nothing within its time is not waited for any longer.
+    /// The program does not wait any longer for a helper that says nothing within its time.
     @Test func aNoticeBoundsTheWaiting() throws {
         let notice = try EndingNotice()
         let asked = try program(
@@ -86,7 +87,7 @@ import TokenVaultPlatform
         #expect(failure?.errno == .interrupted)
     }
 
-    /// Whoever ends at once leaves none behind, and has none started meanwhile.
+    /// An immediate end leaves no helper behind, and no helper is started afterwards.
     @Test func allAreEndedAtOnce() throws {
         let notice = try EndingNotice()
         let parting = HelperProgram.ShutdownPolicy(notice, within: .seconds(100), comesAfterwards: true)

@@ -10,7 +10,7 @@ import Testing
         #expect(try sandbox.run("status").text.contains("key memory:  locked"))
     }
 
-    /// Where nothing can be locked, the vault works, and whoever asks is told.
+    /// Where no memory can be locked, the vault works, and `status` says so.
     @Test func statusTellsThatKeysCouldNotBeLocked() throws {
         let sandbox = try Sandbox.withVault()
         // Root ignores the limit unless it has no capabilities.

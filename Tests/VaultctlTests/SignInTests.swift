@@ -8,7 +8,7 @@ import TokenVaultAuth
 
 @testable import vaultctl
 
-/// What `login` and `token` make of what they are told, without a provider.
+/// What `login` and `token` make of a worker's replies, without a provider.
 @Suite(.tags(.programs), .from(.usual)) struct SignInTests {
     /// What became of a refresh crosses the two programs without loss: whether the token may have been used hangs on it.
     @Test(arguments: [
@@ -69,7 +69,7 @@ import TokenVaultAuth
         }
     }
 
-    /// What a browser is started with, and a person is told to open.
+    /// The addresses that the program starts a browser with, or asks the user to open.
     @Test(arguments: [
         ("https://id.example.com/authorize?a=b&c=%20", true), ("https://id.example.com:8443", true),
         ("http://127.0.0.1:8000/o/authorize?x=y", true), ("http://localhost/", true),
@@ -111,7 +111,7 @@ import TokenVaultAuth
         #expect(failure.happened.hasPrefix("signed out here"))
     }
 
-    /// An answer that is none is not told as a connection that broke.
+    /// The message does not report an unusable answer as a broken connection.
     @Test(arguments: [
         (302, "gave an answer that cannot be used (302)"), (403, "gave an answer that cannot be used (403)"),
         (200, "gave an answer that cannot be used"),
@@ -125,7 +125,7 @@ import TokenVaultAuth
         }
     }
 
-    /// A session that is nobody's and goes on is one that a person has to end.
+    /// The user has to end a session that goes on at the provider and that no program holds.
     @Test func tokensThatAreLeftAtTheProviderAreSaidToBe() throws {
         var mismatch = RefreshFailure(.refused("id_token_mismatch"))
         mismatch.leavesTokens = true
@@ -190,7 +190,8 @@ import TokenVaultAuth
         #expect(CommandFailure(error, nil, "work").status.rawValue == status)
     }
 
-    /// There was time for one request, and it was answered: nobody is sent to look at the network.
+    /// There was time for one request, and it was answered. The advice does not send the user to look at the
+    /// network.
     @Test func anAnswerIsNotForgottenForLackOfTime() {
         let trouble = OAuthProgram.WorkerError.failed(WorkerFailure(RefreshFailure(.serverError(503))))
         let told = CommandFailure(

@@ -144,7 +144,7 @@ import TokenVaultPlatform
         expectOneLine(try sandbox.run("slot", "remove", "2", "--passphrase-file", recovery), status: 1)
     }
 
-    /// A key that nobody has seen opens nothing.
+    /// A key that the user has not seen opens nothing.
     @Test func aRecoveryKeyThatCannotBePrintedIsNotAdded() throws {
         for words in ["slot add recovery", "slot add recovery --json", "init --vault other.vault --recovery"]
         {
@@ -185,7 +185,7 @@ import TokenVaultPlatform
         #expect(try sandbox.shell("test ! -e new && test -s old").status == 0)
     }
 
-    /// Somebody gives up while another program has the vault.
+    /// A signal ends the command while another program has the vault.
     @Test(arguments: ["TERM", "HUP"]) func aKeyFileWhoseMakingASignalEndsIsGone(signal: String) throws {
         let directory = try PosixDirectory(FilePath("\(sandbox.home)/.local/share/tokenvault"))
         let held = try directory.open("default.vault", .readWrite)

@@ -47,7 +47,7 @@ import Testing
         expectOneLine(outcome, status: 64, hiding: [Self.typed, "fake-token"])
     }
 
-    /// It is the program's own name that is told, not what was typed.
+    /// The message shows the program's own name for the command, not the typed word.
     @Test(
         arguments: [
             (["retreive", "k"], "retrieve"), (["stauts"], "status"), (["exprot", "x"], "export"),

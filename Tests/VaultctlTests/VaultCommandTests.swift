@@ -161,7 +161,8 @@ import Testing
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
 
-    /// Whoever may rename in it takes the anchor away, and an older copy of the vault goes unseen.
+    /// A user with write access to the state directory could take the anchor away. An older copy of the vault
+    /// would then go unseen.
     @Test func aStateDirectoryOfOthersIsRefused() throws {
         let sandbox = try Sandbox.withVault()
         let state = "\(sandbox.home)/.local/state/tokenvault"
@@ -177,7 +178,8 @@ import Testing
         }
     }
 
-    /// Whoever mends a copy of the keybag says so: it may be the trace of a failing disk, or of somebody.
+    /// A command that repairs a copy of the keybag says so: the damage may come from a failing disk or from
+    /// an attacker.
     @Test func aMendedKeybagIsTold() throws {
         let sandbox = try Sandbox.withVault()
         _ = try sandbox.run("store", "k", input: "fake")

@@ -129,7 +129,8 @@ import TokenVaultPlatform
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
     }
 
-    /// What is adopted is what is at the path when it is locked, whatever was there when it was opened.
+    /// The call adopts the file that is at the path when it locks the file. An earlier file that was there at
+    /// opening does not matter.
     @Test func aCompactionInTheMiddleLosesNothing() throws {
         let vault = try sandbox.made()
         let copy = try sandbox.copy(nil)

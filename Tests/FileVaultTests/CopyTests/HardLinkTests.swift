@@ -104,7 +104,8 @@ import TokenVaultPlatform
         #expect(try sandbox.names == ["test.vault.replaced", "letter"])
     }
 
-    /// In a large vault compaction is nobody's wish: it is put off without a word, and made up for later.
+    /// No caller asks for the compaction of a large vault. The vault postpones it without an error, and makes
+    /// up for it later.
     @Test func compactionWaitsForTheOtherNameToGo() throws {
         let storage = vault.storage(service: "s")
         let large = String(repeating: "x", count: 600_000)

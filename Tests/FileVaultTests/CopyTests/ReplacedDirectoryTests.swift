@@ -83,7 +83,8 @@ import TokenVaultPlatform
         #expect(try fresh.storage(service: "s").retrieve(for: "a") == "fourth")
     }
 
-    /// Nothing is at its path: what is written is nowhere that anybody would look for it, until it is opened where it is.
+    /// Nothing is at the vault's path, so no program would find a write there. The vault refuses writes until
+    /// it is opened at its new path.
     @Test func oneThatWasOnlyMovedIsOpenedAnew() throws {
         let error = #expect(throws: TokenStorageError.self) {
             try vault.storage(service: "s").store(token: "second", for: "a")

@@ -54,7 +54,7 @@ import TokenVaultPlatform
                 == ["test.vault", "backup", "test.vault.replaced", "test.vault.replaced-2"])
     }
 
-    /// Whoever has the vault open goes on with the restored one, and nothing that it was told is lost.
+    /// An open vault goes on with the restored file, and loses nothing that it stores afterwards.
     @Test func whoHasItOpenGoesOn() throws {
         let reader = try withBackup()
         let writer = try sandbox.opened()
@@ -67,7 +67,8 @@ import TokenVaultPlatform
         #expect(try reader.storage(service: "s").retrieve(for: "c") == nil)
     }
 
-    /// An older copy that somebody put there is refused, and taken when it is restored where it is.
+    /// The vault refuses an older copy that another program put at its path. Restoring that copy in place
+    /// makes it valid.
     @Test func overAVaultThatSaysRolledBack() throws {
         try withBackup().close()
         try sandbox.write(try sandbox.bytes(of: "backup"))
@@ -232,7 +233,7 @@ import TokenVaultPlatform
         #expect(try values(in: vault) == ["a": "second a", "c": "later"])
     }
 
-    /// What is kept is nobody else's, whatever the mode of what was replaced.
+    /// The kept file is private to this user, whatever mode the replaced file had.
     @Test func whatIsKeptIsPrivate() throws {
         try withBackup().close()
         #expect(chmod(sandbox.vault.string, 0o666) == 0)
@@ -244,7 +245,8 @@ import TokenVaultPlatform
         }
     }
 
-    /// A root that was revoked since comes back with the copy: who holds the newer one is locked out.
+    /// The copy brings back the root key from before a rotation. A vault that is open under the newer root
+    /// key is locked.
     @Test func aCopyFromBeforeARevocation() throws {
         let vault = try withBackup()
         _ = try vault.rotateKeys(keeping: [keyFile])

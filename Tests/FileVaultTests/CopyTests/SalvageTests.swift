@@ -151,7 +151,7 @@ import TokenVaultPlatform
         #expect(try salvage(bytes, keepingAnchor: false).1 == all)
     }
 
-    /// What this device has seen and is not there is told, and so is a file that ends early.
+    /// The report names commits that this device has seen and that are missing, and a file that ends early.
     @Test func aTruncatedVault() throws {
         let bytes = try bytes()
         let frames = frames(of: bytes)
@@ -181,7 +181,7 @@ import TokenVaultPlatform
         #expect(failure { _ = try sandbox.copy(nil) }?.code == .notAVault)
     }
 
-    /// Old frames that somebody appends bring nothing back: the order of commits decides.
+    /// Old frames that an attacker appends bring nothing back: the order of commits decides.
     @Test func replayedFrames() throws {
         var bytes = try bytes()
         let frames = frames(of: bytes)
@@ -218,7 +218,7 @@ import TokenVaultPlatform
         #expect(report.notes == ["this is not the vault that this device remembers at this path"])
     }
 
-    /// A new life of the log is nothing for who may open a part of the vault.
+    /// Salvaging starts a new log. A key to a part of the vault does not permit that.
     @Test func itTakesWhatOpensEverything() throws {
         let vault = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: .passphrase(Secret(utf8: "fake words")),

@@ -29,7 +29,7 @@ struct CrashRig: Sendable {
     static let sampled = 20
     /// Whether each run explores all.
     var isWhole = false
-    /// How many violations are told in full.
+    /// The number of violations that the report lists in full.
     var told = 5
     /// How many inspections run at once.
     var workers = 2

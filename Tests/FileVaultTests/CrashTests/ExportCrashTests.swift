@@ -4,8 +4,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// Crashes of exporting and importing: an export is there whole or not at all, and an import that a crash cut short is made
-/// up for by another.
+/// Crashes of exporting and importing. An export is there whole or not at all. A second import makes up for
+/// one that a crash cut short.
 @Suite(.tags(.crash)) struct ExportCrashTests {
     private static let out = "tokens.export"
     private static let words = Secret(utf8: "fake export words")

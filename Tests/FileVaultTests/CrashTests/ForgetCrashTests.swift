@@ -6,8 +6,8 @@ import TokenVaultPlatform
 
 @testable import TokenVaultFile
 
-/// Crashes of making a vault and of forgetting one that is gone: at its path a new one is refused with a way out, or can be
-/// made, and never is a key left that nothing tells of.
+/// Crashes of making a vault and of forgetting a missing one. Afterwards a new vault can be made at its path,
+/// or is refused with a way out. No key is left that the state directory does not account for.
 @Suite(.tags(.crash)) struct ForgetCrashTests {
     private static let place: FilePath = "/simulated/test.vault"
 

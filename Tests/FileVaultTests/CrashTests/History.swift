@@ -3,7 +3,7 @@ import TokenVaultPlatform
 /// What is known of one key: its value, and the commit it comes from.
 struct Fact: Hashable, Sendable {
     var value: String
-    /// The commit; ``unknown`` in what is expected of a commit that nobody was told the number of.
+    /// The generation of the commit; ``unknown`` for an expected commit whose generation no caller learned.
     var generation: UInt64
 
     static let unknown = UInt64.max
@@ -33,7 +33,7 @@ final class History: Sendable {
     let disk: SimulatedDisk
     /// What is there before the first call.
     let initial: Facts
-    /// Whether the process that calls was killed: then nobody is told how a call ended.
+    /// Whether the calling process was killed, so that no caller learned how a call ended.
     let isKilled: @Sendable () -> Bool
     private let state = Monitor(State())
 
@@ -88,8 +88,8 @@ final class History: Sendable {
         }
     }
 
-    /// What may be found when the disk stops before the operation at `position`: what was acknowledged by
-    /// then, with any of the calls that were under way.
+    /// Returns what may be found when the disk stops before the operation at `position`. That is what was
+    /// acknowledged by then, with any of the calls that were under way.
     func expectation(at position: Int) -> Expectation {
         let calls = calls
         var acknowledged = initial

@@ -76,7 +76,7 @@ import TokenVaultPlatform
         #expect(report.states >= CrashRig.least(50))
     }
 
-    /// One who merges is killed after each operation, and another goes on with what is there then.
+    /// A merging process is killed after each operation. Another process goes on with what is there then.
     @Test(.tags(.endurance), .from(.all), arguments: [false, true]) func whoIsKilledLeavesOneOfTheTwo(
         isSuccessor: Bool
     ) async throws {

@@ -3,9 +3,9 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// Removing the last passphrase destroys the items that need one. It takes steps in two directories: a crash
-/// between them leaves the items there or destroyed, never a vault that does not open or a passphrase that is
-/// said to be gone and opens.
+/// Removing the last passphrase destroys the items that need one. It takes steps in two directories. A crash
+/// between the steps leaves the items there or destroyed. The vault always opens, and a passphrase that is
+/// reported as gone never opens it.
 @Suite(.tags(.crash)) struct PasscodeCrashTests {
     private static let pin = "pin"
 

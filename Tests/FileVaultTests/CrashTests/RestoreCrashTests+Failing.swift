@@ -3,8 +3,8 @@ import TokenVault
 import TokenVaultPlatform
 
 extension RestoreCrashTests {
-    /// One who restores is killed after each operation, another goes on with what is there then, and the power fails:
-    /// whatever the second was told holds.
+    /// Kills a restoring process after each operation. Another process goes on with what is there then, and
+    /// the power fails. What the second process has acknowledged holds.
     static func exploreKilled(isAdopting: Bool) async throws -> CrashRig.Report {
         var all = CrashRig.Report()
         let (start, vault, copy) = try start(3)
@@ -43,8 +43,8 @@ extension RestoreCrashTests {
         return all
     }
 
-    /// Every kind of operation fails once, at each of its turns: then nothing is restored, unless that is not known;
-    /// and once the disk is well it is.
+    /// Lets each kind of operation fail once, at each of its turns. Nothing is restored then, unless the
+    /// outcome is unknown. Once the disk works again, the restore succeeds.
     static func exploreFailing(isAdopting: Bool) async throws -> CrashRig.Report {
         var all = CrashRig.Report()
         let (start, vault, copy) = try start(3)

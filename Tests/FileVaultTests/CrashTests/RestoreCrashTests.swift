@@ -4,8 +4,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// Crashes of restoring, adopting and salvaging: what is at the vault's path is the old vault or the new one, whole, and
-/// what somebody was told is there.
+/// Crashes of restoring, adopting and salvaging. The file at the vault's path is the old vault or the new
+/// one, whole. It holds everything that was acknowledged.
 @Suite(.tags(.crash)) struct RestoreCrashTests {
     /// A copy that lies beside the vault.
     static let copy = "copy.vault"

@@ -2,9 +2,9 @@ import SystemPackage
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-/// The smallest log that keeps its promises: what the crash rig is tried on, so that a fault of the rig and
-/// a fault of the vault are told apart. Records are length, checksum, sequence, `key=value`; an anchor in the
-/// second directory holds the last sequence.
+/// The smallest log that keeps its promises. The crash rig is tried on it, to separate a fault of the rig
+/// from a fault of the vault. Records are length, checksum, sequence, `key=value`. An anchor in the second
+/// directory holds the last sequence.
 final class ToyLog {
     struct Broken: Error, CustomStringConvertible {
         var description: String

@@ -3,8 +3,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// Crash safety: every state that a crash can leave on the disk is a vault that opens, holds all that was
-/// acknowledged and nothing else, verifies, and goes on.
+/// Crash safety in every state that a crash can leave on the disk. The vault opens, and holds all that was
+/// acknowledged and nothing else. It verifies, and goes on.
 @Suite(.tags(.crash)) struct VaultCrashTests {
     /// What one exploration found.
     struct Line: Sendable {
@@ -70,8 +70,9 @@ import TokenVaultPlatform
         return line
     }
 
-    /// A writer is killed after each of its operations, another goes on with what it sees, and then the power
-    /// fails: what the second was told must hold although the first never synced what the second saw.
+    /// Kills a writer after each of its operations. Another writer goes on with what it sees, and then the
+    /// power fails. What the second writer acknowledged must hold, although the first never synced what the
+    /// second saw.
     private static func crashesAfterAKilledWriter() async throws -> Line {
         var line = Line(name: "killed writer")
         let start = try SimulatedVault.fresh()

@@ -4,8 +4,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// The rig again, with the vault on lying disks: the states that it explores are those that tell a vault
-/// which forgets a step from one that does not.
+/// The rig again, with the vault on lying disks. The states that it explores distinguish a vault that forgets
+/// a step from a correct one.
 @Suite(.tags(.crash)) struct VaultLyingDiskTests {
     /// A little of everything that a lie could spoil.
     static let workload = VaultWorkload(name: "under a liar", samples: 4) { script in

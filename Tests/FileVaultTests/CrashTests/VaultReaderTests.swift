@@ -3,8 +3,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// A reader that looks after every single operation of the writers: it sees what was acknowledged, or with it
-/// what is under way, never a half.
+/// A reader that looks after every single operation of the writers. It sees what was acknowledged, alone or
+/// with the call that is under way, and never a half.
 @Suite(.tags(.crash)) struct VaultReaderTests {
     /// Workloads whose readers need no key derivation.
     static let workloads = [

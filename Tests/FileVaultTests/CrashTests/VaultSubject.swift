@@ -1,8 +1,8 @@
 import TokenVault
 import TokenVaultPlatform
 
-/// What must be true of a vault after a crash: it opens, it holds what was acknowledged and nothing else,
-/// it verifies, and it can be written to.
+/// The conditions for a vault after a crash. The vault opens, and holds what was acknowledged and nothing
+/// else. It verifies, and accepts writes.
 struct VaultSubject: CrashSubject {
     /// The methods to try, by name: those that open are found as facts `slot NAME`.
     var methods: [String] = []

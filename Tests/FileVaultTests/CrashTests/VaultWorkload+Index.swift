@@ -2,7 +2,7 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// Vaults whose index block is written anew after every few commits.
+/// Vaults that write a new index block after every few commits.
 extension VaultWorkload {
     static let indexed = VaultWorkload(name: "index", samples: 16, limit: 2_500, tailBound: 3) { script in
         let writer = try script.open()
@@ -31,8 +31,8 @@ extension VaultWorkload {
         first.store("first 0", "at last")
     }
 
-    /// The commit is acknowledged before the index is written: what fails there must not be told of the commit,
-    /// and must leave all as it was.
+    /// The commit is acknowledged before the index is written. A failure of the index must not be reported
+    /// for the commit, and must leave all as it was.
     static let failedIndex = VaultWorkload(name: "failing index", samples: 4, limit: 1_500, tailBound: 3) {
         script in
         for kind: DiskFault.Kind in [.write, .synchronize] {

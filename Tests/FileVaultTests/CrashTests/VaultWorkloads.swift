@@ -116,7 +116,7 @@ extension VaultWorkload {
         writer.store("key", text("value 2", 300))
     }
 
-    /// A new root, and the compaction that seals everything anew under it.
+    /// A key rotation: a new root key, and the compaction that seals everything again under it.
     static let revocation = VaultWorkload(name: "revocation", methods: ["second"], samples: 24) { script in
         let writer = try script.open()
         for index in 0..<3 { writer.store("key \(index)", text("value \(index)", 500)) }
@@ -140,7 +140,7 @@ extension VaultWorkload {
         writer.store("key 3", "last")
     }
 
-    /// A device comes and goes, seen from one that stays; what it takes along is nobody's.
+    /// A device comes and goes, as a device that stays sees it. The removed device takes no item along.
     static let devices = VaultWorkload(name: "devices", samples: 24) { script in
         let writer = try script.open()
         writer.store("key", text("value", 300))
@@ -342,7 +342,8 @@ extension VaultWorkload {
         }
     }
 
-    /// Groups of commits whose sync or write fails: all of a group are told, and none of it stays.
+    /// Groups of commits whose sync or write fails. Every call of a group gets the error, and nothing of the
+    /// group stays.
     static let threadsOnFailingDisk = VaultWorkload(name: "threads on a failing disk", samples: 8, limit: 800)
     {
         script in

@@ -98,8 +98,8 @@ import TokenVaultPlatform
         try expectUnchanged(disk, facts)
     }
 
-    /// What an open vault could not write it writes when the disk works again, to a new file: on the old one a flush that
-    /// succeeds may say nothing of what one before had failed with.
+    /// An open vault whose writes failed writes to a new file once the disk works again. On the old file, a
+    /// flush that succeeds may hide what an earlier flush failed with.
     @Test(arguments: [Errno.ioError, .noSpace, .readOnlyFileSystem])
     func aDiskThatWorksAgainIsWrittenTo(_ errno: Errno) throws {
         let (disk, vault, facts) = try open()
@@ -158,8 +158,8 @@ import TokenVaultPlatform
         #expect(unknown > 0)
     }
 
-    /// Erasing what was deleted moves a small vault to a new file, whose name may not be durable: what is written behind the
-    /// deletion by the same holder of the lock goes there as well, and not to the old file.
+    /// Erasing a deleted value moves a small vault to a new file, whose name may not be durable. The same
+    /// lock holder's later writes go to the new file as well, and not to the old one.
     @Test func nothingIsAcknowledgedThatWentToAFileOfBefore() throws {
         let disk = SimulatedDisk(try SimulatedVault.fresh())
         let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))

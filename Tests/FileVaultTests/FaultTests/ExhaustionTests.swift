@@ -2,8 +2,9 @@ import SystemPackage
 import Testing
 import TokenVault
 
-/// The system has no descriptor or memory left: that is told as such. What could not be looked at is not
-/// taken for what is not there: a vault put back would go unseen, an item would seem another device's.
+/// The system has no descriptor or memory left, and the error says so. A file that could not be examined does
+/// not count as missing. Otherwise a vault that was put back would go unseen, or an item would seem another
+/// device's.
 @Suite struct ExhaustionTests {
     static let exhaustions: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory]
 

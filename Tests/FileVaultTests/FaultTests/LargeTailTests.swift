@@ -33,7 +33,7 @@ import TokenVaultPlatform
         )
     }
 
-    /// Anybody who may write a copy can make it as long as any file, at no cost.
+    /// Any program that may write a copy can make the copy as long as any file, at no cost.
     @Test func holesAreNotRead() throws {
         let sandbox = try Sandbox()
         try sandbox.made().close()

@@ -6,8 +6,8 @@ import Testing
 import TokenVault
 import TokenVaultPlatform
 
-/// What programs leave behind that are stopped while they make a vault or an export: nothing where files can be made
-/// without a name, and elsewhere what the next one removes.
+/// The files of a program that is stopped while it makes a vault or an export. Where files can be made
+/// without a name, none is left. Elsewhere the next program removes it.
 @Suite struct UnfinishedFileTests {
     private let sandbox: Sandbox
     private let words = Secret(utf8: "fake export words")
@@ -132,7 +132,7 @@ import TokenVaultPlatform
         #expect(try vault.verify().isClean)
     }
 
-    /// One who was stopped at the first attempt goes on with the second.
+    /// A second attempt succeeds after a first one that was stopped, and removes the unfinished file.
     @Test func makingAVaultAndDestroyingItRemoveItToo() throws {
         try sandbox.write([], to: Self.unfinishedVault)
         let vault = try make(in: try PosixDirectory(directory))

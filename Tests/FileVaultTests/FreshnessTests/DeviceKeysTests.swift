@@ -109,8 +109,9 @@ import TokenVault
         #expect(try thirdsOwnValues("first", "own", "mine") == ["fake first", "fake own", "fake mine"])
     }
 
-    /// Each file has deleted the item that the other one has. From outside, the two may be one value under two keys;
-    /// the vault's is under keys that the device has no more, so the copy keeps what only the device can tell.
+    /// Each file has deleted the item that the other file has. From outside, the two items may be one value
+    /// under two keys. The vault's item is under keys that the device no longer has. Only the device can
+    /// decide, so its value stays in the copy.
     @Test func aValueWithoutKeysStaysInTheCopy() throws {
         try create()
         try third.use { try $0.storeOwn("fake other", for: "other") }

@@ -75,7 +75,7 @@ import TokenVault
         #expect(failure { try mine.use { _ = try $0.value(of: "own") } }?.code == .wrongDevice)
     }
 
-    /// An item that the merging device could not open keeps its own commit, and the device that can open it
+    /// An item that the merging device could not open keeps its own commit. The device that can open the item
     /// loses nothing in its next merge, in either direction.
     @Test(arguments: [true, false]) func itemsThatAMergeElsewhereCouldNotOpenStay(isInPlace: Bool) throws {
         let third = TestDevice()

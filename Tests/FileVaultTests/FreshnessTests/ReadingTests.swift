@@ -87,7 +87,8 @@ import TokenVaultPlatform
         #expect(reader.disk.position == position)
     }
 
-    /// What a writer is writing may never become durable. It is not anchored before the writer has let go of the lock.
+    /// What a writer is writing may never become durable. The reader anchors it only after the writer has
+    /// released the lock.
     @Test func whatIsBeingWrittenIsNotAnchored() throws {
         try reader.receive(writer.file)
         try reader.use { _ in }

@@ -134,8 +134,8 @@ import TokenVault
         #expect(try mine.use { try $0.value(of: "private") } == nil)
     }
 
-    /// The third device stores an item, which this one has; it was removed elsewhere meanwhile, takes that file, enrols
-    /// again, and brings its item along, under new keys.
+    /// Removes the third device elsewhere, after this one has taken an item from it. The third device takes
+    /// that file and enrols again. It brings its item along, under new keys.
     private func enrolAgain() throws {
         try create()
         try third.use { try $0.storeOwn("fake own", for: "private") }
@@ -159,8 +159,8 @@ import TokenVault
         #expect(try third.use { try $0.value(of: "mine") } == "fake mine")
     }
 
-    /// After a key rotation here, the new enrolment cannot be taken: the earlier one keeps its item, and what the
-    /// device stored since stays in the copy.
+    /// After a key rotation here, the new enrolment cannot be taken. The earlier enrolment keeps its item.
+    /// What the device stored since stays in the copy.
     @Test(arguments: [false, true]) func anEarlierEnrolmentStaysAfterARotation(hasStored: Bool) throws {
         try enrolAgain()
         if hasStored { try third.use { try $0.storeOwn("fake new", for: "new") } }

@@ -166,8 +166,8 @@ extension BlockingFileVault {
         Set(try storage(service: SimulatedVault.service).list(.all).items.map(\.key.name))
     }
 
-    /// Enrols this device if there is room, and stores an item that only it can read; returns false where there is
-    /// no room, or the item is another device's.
+    /// Enrols this device if there is room, and stores an item that only this device can read. Returns false
+    /// where there is no room, or where the item is another device's.
     func storeOwnIfPossible(_ value: String, for key: TokenKey) throws -> Bool {
         let devices = try devices()
         if !devices.contains(where: \.isThisDevice) {

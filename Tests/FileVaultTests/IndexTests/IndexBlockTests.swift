@@ -58,7 +58,7 @@ import TokenVaultPlatform
         for vault in vaults { vault.close() }
     }
 
-    /// A process that watches lets go of what an index block of another says.
+    /// A reader takes another process's index block, and drops the frames that the block covers.
     @Test func aReaderTakesTheIndexOfAnother() throws {
         let indexed = try IndexedVault(items: 2)
         let reader = try indexed.open()
@@ -74,8 +74,8 @@ import TokenVaultPlatform
         #expect(state.framesSinceIndex <= indexed.tailBound)
     }
 
-    /// The watcher has not seen the file that was compacted last but one: what the index of the last says came
-    /// meanwhile has to be told all the same.
+    /// The watcher has not seen the last file but one. It learns that file's changes from the index of the
+    /// last file, and still reports them.
     @Test func aWatcherIsToldOfWhatAnIndexCovers() async throws {
         let indexed = try IndexedVault(items: 4)
         let watcher = try indexed.open()
@@ -102,8 +102,8 @@ import TokenVaultPlatform
         #expect(told == expected)
     }
 
-    /// The file is too large to be compacted at each deletion, and whoever deletes has not seen the older values:
-    /// only the index knows where they are.
+    /// The file is too large to be compacted at each deletion. The deleting program has not seen the older
+    /// values: only the index knows where they are.
     @Test func deletingErasesWhatOnlyTheIndexKnows() throws {
         let indexed = try IndexedVault(items: 3, tailBound: 6)
         let first = try indexed.open()

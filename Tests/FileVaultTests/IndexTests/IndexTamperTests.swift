@@ -5,8 +5,8 @@ import TokenVaultPlatform
 
 @testable import TokenVaultFile
 
-/// An index block or a pointer that is not as written costs time, and is told by `verify`; it changes nothing that
-/// is found.
+/// A damaged index block or pointer costs time, and `verify` reports it. The damage does not change what a
+/// reader finds.
 @Suite struct IndexTamperTests {
     private func expectWhole(_ indexed: IndexedVault, reported: Bool, _ what: String) throws {
         let vault = try indexed.open()

@@ -168,7 +168,7 @@ import TokenVaultPlatform
         try open().unlock(from: keyring)
     }
 
-    /// Whoever knows the key would open the vault, and every copy made later.
+    /// An attacker that knows the key would open the vault, and every copy made later.
     @Test func aPlantedKeyBecomesNoSlot() throws {
         let vault = try made()
         let planted = Secret([UInt8](repeating: 7, count: 32))

@@ -5,8 +5,8 @@ import Testing
 
 /// What is left in memory after a lock: looked for by a process of its own, from inside.
 @Suite struct LockedMemoryTests {
-    /// A reader of another process would see no page of `memfd_secret`, and root no limit on
-    /// locked memory: the probe reads its own, and has no capabilities.
+    /// A reader in another process would see no page of `memfd_secret`, and root has no limit on locked
+    /// memory. The probe therefore reads its own memory, and has no capabilities.
     @Test(.tags(.endurance), .from(.all), arguments: [nil, "secret", "agent"] as [String?])
     func nothingIsLeftAfterTwoHundredLocks(_ variant: String?) throws {
         let sandbox = try Sandbox()

@@ -143,7 +143,7 @@ import TokenVaultPlatform
         #expect(seen.contains(.overflowed))
     }
 
-    /// What changed in the dark while notices were lost is told when it can be.
+    /// Notices of changes to locked items were lost. The vault reports those changes once it is unlocked.
     @Test func changesInTheDarkThatNoNoticeToldOfAreTold() async throws {
         var events = own.hub.subscribe(service: "watched").makeAsyncIterator()
         let watch = VaultWatch(own)
@@ -159,7 +159,7 @@ import TokenVaultPlatform
         #expect(await events.next() == .stored("dark", dark))
     }
 
-    /// Who lists while the vault is locked sees nothing of what is dark.
+    /// A listing of a locked vault shows no locked item.
     @Test func whoMissedAWholeFileInTheDarkListsAnewOnceMoreAfterTheUnlock() async throws {
         let own = try openedWithoutNotices()
         try theirs.store(token: "fake", for: "dark", policy: .whenUnlocked)

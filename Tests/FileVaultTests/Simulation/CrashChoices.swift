@@ -8,8 +8,8 @@ struct CrashChoices {
     /// Files some choice gives a name, which have changes that can still go either way.
     private let undecided: [Int]
 
-    /// At most this many changes of a file are looked at one by one, the latest: a file that is never synced
-    /// (an anchor) has all its history open.
+    /// The number of a file's latest changes that are tried one by one. A file that is never synced, such as
+    /// an anchor, has all its history open.
     private static let closeLook = 4
 
     static func all(of image: CrashImage, seed: UInt64, samples: Int) -> [CrashChoice] {

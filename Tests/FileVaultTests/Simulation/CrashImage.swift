@@ -1,13 +1,14 @@
 /// What the disk itself may hold at one moment of a trace: what was made durable, and what is on its way.
 ///
 /// The rules, each the least that POSIX and Linux file systems promise:
-/// - a sector of 512 bytes is written as a whole; it holds what it held at the last sync or at any moment
-///   since, whatever the other sectors do;
-/// - the size is one the file had at the last sync or since; bytes below it that were never written out are zero;
-/// - syncing a file makes its bytes and its size durable, never its name;
-/// - changes of one directory reach the disk in their order, each as a whole; two directories know nothing of
-///   each other; syncing a directory makes all its changes durable;
-/// - after a failed sync, what was written before it may or may not be on the disk, for good: a later sync
+/// - A sector of 512 bytes is written as a whole. It holds its content of the last sync, or of any moment
+///   since, whatever the other sectors do.
+/// - The size is one that the file had at the last sync or since. Bytes below the size that were never
+///   written out are zero.
+/// - Syncing a file makes its bytes and its size durable, never its name.
+/// - Changes of one directory reach the disk in their order, each as a whole. Two directories are independent
+///   of each other. Syncing a directory makes all its changes durable.
+/// - After a failed sync, what was written before it may or may not be on the disk, for good. A later sync
 ///   succeeds without writing it.
 struct CrashImage: Sendable {
     static let sectorSize = 512

@@ -1,6 +1,6 @@
 import SystemPackage
 
-/// A failure that a ``SimulatedDisk`` is told to have.
+/// A failure that a test injects into a ``SimulatedDisk``.
 struct DiskFault: Sendable {
     /// What an operation does.
     enum Kind: Sendable {

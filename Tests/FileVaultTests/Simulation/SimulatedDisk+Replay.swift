@@ -1,8 +1,8 @@
 import TokenVaultPlatform
 
 extension SimulatedDisk {
-    /// Does what another disk's trace says was done, as if by processes of their own: they hold their locks
-    /// while somebody on this disk looks on.
+    /// Repeats an operation of another disk's trace, as if other processes did it. Those processes hold their
+    /// locks while a program on this disk looks on.
     func replay(_ operation: DiskOperation) {
         modify { state in
             switch operation {

@@ -3,10 +3,10 @@ import SystemPackage
 import TokenVaultPlatform
 
 /// A disk in memory: directories, inodes, locks of open files, a trace of everything that was done, and
-/// failures on demand. What it shows is what a running system sees; what a crash would leave of it is
-/// told by ``CrashImage``, from the trace.
+/// failures on demand. The disk shows what a running system sees. ``CrashImage`` derives from the trace what
+/// a crash would leave.
 final class SimulatedDisk: Sendable {
-    /// A file: its bytes and who has it open or locked.
+    /// A file: its bytes, its locks, and how often it is open.
     struct Inode {
         var content: [UInt8] = []
         /// The blocks that have a place on the disk. A hole has none, so writing into it can fail.
@@ -172,7 +172,7 @@ extension SimulatedDisk.State {
         trace.append(.resize(inode: inode, size: size))
     }
 
-    /// Gives the blocks of a file back that has no name and that nobody has open.
+    /// Gives back the blocks of a file that has no name and that no process has open.
     mutating func forget(_ inode: Int) {
         guard let file = inodes[inode], file.openFiles == 0,
             !directories.contains(where: { $0.values.contains(inode) })

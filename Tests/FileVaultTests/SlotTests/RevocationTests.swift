@@ -6,7 +6,8 @@ import TokenVaultPlatform
 
 @testable import TokenVaultFile
 
-/// A new root: what an attacker has who kept an old copy of the file, the old passphrase and the device's keys.
+/// A key rotation, against an attacker with an old copy of the file, the old passphrase and the device's
+/// keys.
 @Suite struct RevocationTests {
     private let sandbox: Sandbox
     private static let old = Secret(utf8: "old fake words")
@@ -54,7 +55,7 @@ import TokenVaultPlatform
         }
     }
 
-    /// The attacker: every key that the old copy gives to who has the passphrase and the state directory.
+    /// The attacker, with every key that the old copy gives for the passphrase and the state directory.
     private struct Attacker {
         let keybag: Keybag
         let ring: KeyRing
@@ -257,8 +258,7 @@ import TokenVaultPlatform
         #expect(try opened(keyFile).storage(service: "s").list().items.count == 3)
     }
 
-    /// Whoever holds the old root in another process is locked out, and never writes with what the attacker
-    /// knows.
+    /// A session with the old root key is locked out. It never writes with keys that the attacker knows.
     @Test(arguments: [false, true]) func otherSessionsHaveToUnlockAgain(isLocked: Bool) throws {
         let vault = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: keyFile, configuration: sandbox.configuration)

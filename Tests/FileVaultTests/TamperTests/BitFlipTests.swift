@@ -11,8 +11,9 @@ import TokenVault
         var description: String { "byte \(offset), bit \(bit)" }
     }
 
-    /// Every bit of every byte that is not zero or near one, and one bit of each other byte; or, to look less
-    /// closely, one bit of each byte that is not zero or near one.
+    /// Returns the bits to flip in `range`. A byte is busy when it or a byte near it is not zero. With
+    /// `closely`, these are all bits of each busy byte, and one bit of each other byte. Otherwise they are
+    /// one bit of each busy byte.
     static func flips(of bytes: [UInt8], in range: Range<Int>, closely: Bool = true) -> [Flip] {
         range.flatMap { offset in
             let isBusy = bytes[max(0, offset - 8)..<min(bytes.count, offset + 9)].contains { $0 != 0 }

@@ -6,8 +6,8 @@ import TokenVaultPlatform
 
 @testable import TokenVaultFile
 
-/// A log that is looked at on every processor, chunk by chunk, is found to be what a walk along it finds, whatever was
-/// done to it.
+/// A survey looks at a log on every processor, chunk by chunk. It finds what a walk along the log finds,
+/// whatever was done to the log.
 @Suite struct SurveyTests {
     /// What was found of a log.
     enum Finding: Equatable {

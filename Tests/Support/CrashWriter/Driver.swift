@@ -6,7 +6,7 @@ import TokenVault
 struct Driver {
     private struct Held: Equatable {
         var value: String
-        /// `nil` for a step whose end nobody was told.
+        /// The generation; `nil` for a step whose end no writer reported.
         var generation: UInt64?
     }
 

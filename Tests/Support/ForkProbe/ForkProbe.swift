@@ -5,9 +5,11 @@ import TokenVault
 import TokenVaultCrypto
 import TokenVaultPlatform
 
-/// A process that forks, which Swift does not offer: `ForkProbe use VAULT STATE ROUNDS` forks while other threads use the
-/// vault and looks at what the child has of it; `ForkProbe leave DIRECTORY NAME` locks the file, forks and ends without a
-/// word, so that only the child, whose number it prints, could still hold the lock.
+/// A process that forks, which Swift does not offer.
+///
+/// `ForkProbe use VAULT STATE ROUNDS` forks while other threads use the vault, and looks at what the child
+/// has of it. `ForkProbe leave DIRECTORY NAME` locks the file, forks, prints the child's number and ends at
+/// once. Only the child could then still hold the lock.
 @main
 struct ForkProbe {
     typealias Fork = @convention(c) () -> pid_t

@@ -3,10 +3,12 @@ import SystemPackage
 import TokenVault
 import TokenVaultPlatform
 
-/// What a process with limits of its own meets: `LimitProbe descriptors COPY STATE` unlocks a copy of a vault with ever
-/// more descriptors left, then with none while it looks where the vault is, and none while it looks at that, and prints
-/// what came of each; `LimitProbe memory VAULT STATE OUT` reads, salvages and writes to a
-/// vault and prints the most memory that it took, in KiB.
+/// What a process with limits of its own meets.
+///
+/// `LimitProbe descriptors COPY STATE` unlocks a copy of a vault with ever more descriptors left. Then it
+/// leaves none while it looks where the vault is, and none while it looks at that place. It prints the
+/// outcome of each. `LimitProbe memory VAULT STATE OUT` reads, salvages and writes to a vault. It prints the
+/// most memory that it took, in KiB.
 @main
 struct LimitProbe {
     static func main() {

@@ -7,8 +7,8 @@ enum Form: CaseIterable {
     case base64, base64ByOne, base64ByTwo
 }
 
-/// Sixteen bytes that memory is searched for, kept under a mask: the search finds the places where they were
-/// left and not what it needs itself.
+/// Sixteen bytes that memory is searched for, kept under a mask. The search finds the places where the bytes
+/// were left, and not its own copy.
 struct Needle {
     static let length = 16
     /// What they are a part of.

@@ -11,8 +11,12 @@ final class Ending: Sendable {
     private let wasAnswered = Mutex(false)
     private let manager = Mutex<TokenManager?>(nil)
 
-    /// `place` is a ``RefreshStep``; or `writing`, when half of the new record is written, or `synchronizing`, before it is
-    /// synchronized; or `pausing`, between two requests; or `trapping`, with the answer, by a trap; or `never`.
+    /// Ends at `place`, which is a ``RefreshStep`` or one of these words:
+    /// - `writing`: when half of the new record is written.
+    /// - `synchronizing`: before the new record is synchronized.
+    /// - `pausing`: between two requests.
+    /// - `trapping`: with the answer, by a trap.
+    /// - `never`.
     init(_ place: String) { self.place = place }
 
     /// The manager of `account`, that ends there.

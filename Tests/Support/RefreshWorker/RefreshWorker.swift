@@ -6,13 +6,14 @@ import TokenVaultAuth
 import TokenVaultOAuth
 import TokenVaultPlatform
 
-/// A program that wants an access token, for tests that run many of it, or end it at a step of its refresh:
-/// `RefreshWorker VAULT STATE ISSUER CLIENT ACCOUNT [AHEAD [END]]`. It opens the vault, asks its manager for a token, and
-/// prints `token` and the token; or `failed` and why.
+/// A program that wants an access token, for tests that run many of it, or end it at a step of its refresh.
 ///
-/// Its clock is AHEAD seconds ahead. With END, an ``Ending``, it says at each step whether anybody has been told of new
-/// tokens (`answered old`), whether the refresh token was sent for the first time (`asks first`, `asks again`), and ends
-/// there without warning.
+/// `RefreshWorker VAULT STATE ISSUER CLIENT ACCOUNT [AHEAD [END]]` opens the vault and asks its manager for a
+/// token. It prints `token` and the token, or `failed` and why.
+///
+/// Its clock is AHEAD seconds ahead. With END, an ``Ending``, it says at each step whether the manager has
+/// published new tokens (`answered old`). It also says whether the refresh token was sent for the first time
+/// (`asks first`, `asks again`). At END it ends without warning.
 @main
 struct RefreshWorker {
     static func main() async {

@@ -2,10 +2,13 @@ import Glibc
 import SystemPackage
 import TokenVault
 
-/// A program that observes a vault, or changes one for others to observe:
-/// `VaultObserver observe VAULT STATE` says that it is there by storing `observer` in the service `ready`, and follows
-/// the service `watched` until `end` is stored; `VaultObserver write VAULT STATE NAME ROUNDS` stores, deletes, renames
-/// and compacts. Both print what they know of each key at last, a line each: `KEY GENERATION`, or `KEY gone`.
+/// A program that observes a vault, or changes one for others to observe.
+///
+/// `VaultObserver observe VAULT STATE` stores `observer` in the service `ready`, to say that it is there. It
+/// follows the service `watched` until `end` is stored. `VaultObserver write VAULT STATE NAME ROUNDS` stores,
+/// deletes, renames and compacts.
+///
+/// At last, both print a line with what they know of each key: `KEY GENERATION`, or `KEY gone`.
 @main
 struct VaultObserver {
     static func main() async {

@@ -1,8 +1,8 @@
 import Synchronization
 import TokenVaultAuth
 
-/// The token endpoint of a server that rotates refresh tokens and ends the session when an old one comes back, as RFC 9700
-/// section 4.14.2 asks for. It is in the process, so that a test can stop it at any point.
+/// The token endpoint of a server that rotates refresh tokens. It ends the session when an old token comes
+/// back, as RFC 9700 section 4.14.2 asks for. It is in the process, so that a test can stop it at any point.
 final class RotatingServer: Sendable {
     enum Answer: Sendable {
         case tokens

@@ -8,7 +8,7 @@ import TokenVaultPlatform
 import FoundationEssentials
 #endif
 
-/// A clock that goes only when it is told to.
+/// A clock that goes only when a test advances it.
 final class ManualClock: Sendable {
     private let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
 

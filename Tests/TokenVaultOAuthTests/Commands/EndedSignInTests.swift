@@ -8,7 +8,8 @@ import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
 
-/// A worker that says when it is asked to sign somebody in, and to revoke what came of it, and goes on when it is let.
+/// A worker that reports a request to sign a user in, and a request to revoke the tokens of that sign-in. It
+/// answers each when the test allows it.
 private struct HeldWorker {
     let isAsked, answers, isRevoking, revokes: Gate
 
@@ -56,7 +57,8 @@ private struct HeldWorker {
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
     }
 
-    /// The shell tells its jobs that the terminal is gone, and so does the kernel: nobody is in a hurry for that.
+    /// The shell tells its jobs that the terminal is gone, and so does the kernel. The second signal does not
+    /// ask for an end at once.
     @Test func aTerminalThatGoesSignalsTwice() throws {
         let home = try SignInHome(nil)
         let worker = try HeldWorker("fake-1", in: home)
@@ -111,7 +113,7 @@ private struct HeldWorker {
             wasSignedIn ? token.output == "fake-1" : token.status == 3, "\(token.output) \(token.error)")
     }
 
-    /// `vaultctl login 2>&1 | head -1`: what is given is not lost with whoever read what is said.
+    /// `vaultctl login 2>&1 | head -1`: the tokens are not lost when the reader of the messages is gone.
     @Test func whoeverStopsReadingDoesNotEndASignIn() throws {
         let home = try SignInHome(nil)
         let said = try Gate(watching: "\(home.path)/said")
@@ -128,7 +130,7 @@ private struct HeldWorker {
         #expect(try home.run("token", "work").output == "fake-1")
     }
 
-    /// A pipe that is full and that nobody reads keeps no one, whatever is to be said.
+    /// A full pipe that no process reads delays no end, whatever the command has to say.
     @Test(arguments: [SIGINT, SIGTERM])
     func whoeverDoesNotReadDoesNotKeepASignIn(_ signal: Int32) throws {
         let home = try SignInHome(nil)
@@ -226,7 +228,7 @@ private struct HeldWorker {
         #expect(sessions["families_ever"].number == 1 && sessions["refresh_tokens"].number == 0)
     }
 
-    /// Whoever wants it over at once has it over at once.
+    /// A second signal asks for an end at once, and the command ends at once.
     @Test func aSecondSignalEndsItAtOnce() throws {
         let home = try SignInHome(nil)
         let asked = try Gate(watching: "\(home.path)/is-asked")

@@ -10,7 +10,7 @@ import TokenVaultPlatform
 
 /// `vaultctl` with a `vaultctl-oauth` or a provider that does not answer: it ends in time, and nothing of it is left.
 @Suite(.tags(.provider), .from(.all)) struct EndedWorkerTests {
-    /// Says that it is there, and hangs; whoever watches the pipe sees it end.
+    /// Returns a script that says that it is there, and hangs. The reader of the pipe sees its end.
     private static func hanging(_ pipe: Gate) -> String {
         "exec 9>'\(pipe.path)'; echo >&9; while :; do sleep 1000; done"
     }
@@ -39,7 +39,8 @@ import TokenVaultPlatform
         #expect(pipe.isLeft)
     }
 
-    /// The answer is lost already, and nobody is asked when the signal comes: it is no less lost for that.
+    /// The answer is already lost when the signal comes, and no request is under way. The command still
+    /// reports the loss.
     @Test func whoEndsItBetweenTwoRequestsIsTold() throws {
         let home = try signedIn()
         let pipe = try Gate(watching: "\(home.path)/alive")
@@ -53,7 +54,8 @@ import TokenVaultPlatform
         #expect(outcome.error.contains("a renewal was under way"), "\(outcome.error)")
     }
 
-    /// Whoever ended it, the answer is lost: a provider that allows another try gives the new tokens again.
+    /// The answer is lost, whatever ended the worker. A provider that allows another try gives the new tokens
+    /// again.
     @Test func aRefreshWhoseWorkerIsKilledIsTriedOnceMore() throws {
         let home = try signedIn()
         try SaidWorker(
@@ -65,8 +67,8 @@ import TokenVaultPlatform
         #expect(home.asked("refresh").count == 2)
     }
 
-    /// What the provider gave is taken, though the time passed while nobody could read it: sent once more, the token that it
-    /// was given for would end the session.
+    /// The command takes what the provider gave, though the time passed while the command was stopped.
+    /// Sending the old token once more would end the session.
     @Test func anAnswerToOneWhoWasStoppedIsTaken() throws {
         let home = try signedIn()
         let asked = try Gate(watching: "\(home.path)/is-asked")
@@ -119,7 +121,8 @@ import TokenVaultPlatform
         }
     }
 
-    /// A provider that takes a token once has given new ones by then, which nobody has: that it takes it no more is not all.
+    /// A provider that accepts a token once has issued new tokens by then, and they were lost. The message
+    /// says more than that the provider refuses the old token.
     @Test func aSessionThatEndsAfterALostAnswerIsSaidToLeaveTokens() throws {
         let home = try signedIn()
         try SaidWorker(
@@ -203,7 +206,7 @@ import TokenVaultPlatform
         #expect(try home.run("token", "work").output == "fake-2")
     }
 
-    /// The request is larger than what the kernel keeps for one who does not read.
+    /// The request is larger than what the kernel keeps for a program that does not read.
     @Test(arguments: [nil, SIGINT, SIGTERM])
     func aWorkerThatReadsNothingIsEnded(_ signal: Int32?) throws {
         let home = try SignInHome(nil)
@@ -226,7 +229,7 @@ import TokenVaultPlatform
         #expect(pipe.isLeft)
     }
 
-    /// Who signs out wants the provider to know, also when they do not wait for it.
+    /// After a signal, the command still has time to tell the provider of the logout.
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalLeavesALogoutTimeToTellTheProvider(_ signal: Int32) throws {
         let home = try signedIn()
@@ -245,7 +248,7 @@ import TokenVaultPlatform
         #expect(home.contents("is-told") == "yes\n")
     }
 
-    /// The person may have signed in by then, and nobody knows.
+    /// The user may have signed in by then, and no program knows.
     @Test func aSignInWhoseWorkerIsKilledMayHaveGivenTokens() throws {
         let home = try SignInHome(nil)
         try SaidWorker(signIn: SaidWorker.open + "; kill -9 $$").place(in: home)
@@ -259,7 +262,7 @@ import TokenVaultPlatform
         #expect(early.status == 8 && !early.error.contains("nobody has"), "\(early.error)")
     }
 
-    /// The session is gone from the vault whatever the provider does, and whoever ends the command.
+    /// The session is gone from the vault, whatever the provider does and whatever ends the command.
     @Test(arguments: [nil, SIGINT, SIGTERM])
     func aLogoutThatHangsHasForgotten(_ signal: Int32?) throws {
         let home = try signedIn()
@@ -283,7 +286,8 @@ import TokenVaultPlatform
         #expect(token.status == 3 && token.error.contains("this profile is signed out"), "\(token.error)")
     }
 
-    /// What the provider gave and nobody has cannot be revoked: whoever ends the session is told.
+    /// Tokens that the provider issued and that were lost cannot be revoked. The command that ends the
+    /// session says so.
     @Test(arguments: [["logout", "work"], ["login", "work", "--no-browser"]])
     func anEndAfterALostAnswerIsSaidToLeaveTokens(_ arguments: [String]) throws {
         let home = try signedIn()
@@ -307,8 +311,8 @@ import TokenVaultPlatform
         #expect(!outcome.error.contains("no answer"), "\(outcome.error)")
     }
 
-    /// Whoever ends a session while another program waits for an answer is told that it waits, and that one says what it
-    /// could not have revoked since it never got it.
+    /// A command that ends a session while another program waits for an answer says that the program waits.
+    /// The waiting program then reports the tokens that it could not have revoked, since it never got them.
     @Test(arguments: [["logout", "work"], ["login", "work", "--no-browser"]])
     func aLostAnswerForASessionThatEndedMeanwhileIsTold(_ arguments: [String]) throws {
         let home = try signedIn()

@@ -4,7 +4,8 @@ import TestLanes
 import Testing
 import TokenVault
 
-/// Signing in, renewing and signing out where nothing can be written to the vault: what is told, and what is left where.
+/// Signing in, renewing and signing out where nothing can be written to the vault: the messages, and what is
+/// left where.
 @Suite(.tags(.provider), .from(.all)) struct FailingDiskTests {
     private func signedIn() throws -> SignInHome {
         let home = try SignInHome(nil)

@@ -191,7 +191,7 @@ import TokenVaultAuth
         #expect(home.asked("revoke").first?.contains("refresh-of-fake-1") == true)
     }
 
-    /// A person who was away at the provider's page has a moment to unlock the vault.
+    /// The user was away at the provider's page, and now has a moment to unlock the vault.
     @Test func whatWasGivenIsStoredOnceTheVaultIsUnlocked() throws {
         let (home, login) = try lockedMeanwhile()
         defer { _ = try? home.run("agent", "--stop") }
@@ -280,7 +280,8 @@ import TokenVaultAuth
         #expect(refused.status == 8 && refused.error.contains("cannot be reached"), "\(refused.error)")
     }
 
-    /// Where the page shows a mistake, nobody comes back: how long is waited, and for what, is said.
+    /// Where the page shows a mistake, the browser does not come back. The program says how long it waits,
+    /// and for what.
     @Test func theWaitingIsSaid() throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
@@ -310,7 +311,8 @@ import TokenVaultAuth
         #expect(try home.run("profiles").output.isEmpty)
     }
 
-    /// The person has said yes: that nobody signed in would be untrue, and the provider may have a session.
+    /// The user has said yes. A message that the user did not sign in would be untrue, and the provider may
+    /// have a session.
     @Test(.serialized, arguments: ["503-after", "drop-after"])
     func anExchangeWhoseAnswerIsLostIsTold(_ how: String) throws {
         let provider = try RunningProvider()
@@ -392,7 +394,8 @@ import TokenVaultAuth
         #expect(silent.status == 10 && silent.error.contains("check --issuer"), "\(silent.error)")
     }
 
-    /// The browser's own failure is told, and does not end the waiting: the address can be opened by hand.
+    /// The program reports the browser's own failure, and goes on waiting: the user can open the address by
+    /// hand.
     @Test func aBrowserThatFailsIsTold() async throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)

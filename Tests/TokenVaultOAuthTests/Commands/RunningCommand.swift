@@ -79,13 +79,13 @@ final class RunningCommand {
         while waitid(P_PID, id_t(process), &change, WSTOPPED | WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 
-    /// Has nobody read standard error any more.
+    /// Closes standard error, so that no process reads it any more.
     func stopReading() throws {
         isUnread = true
         try error.close()
     }
 
-    /// Has standard error full, which nobody reads before ``end()``.
+    /// Fills standard error, which the test does not read before ``end()``.
     func fill() throws {
         let end = try FileDescriptor.open(
             "/proc/self/fd/\(error.rawValue)", .writeOnly, options: [.nonBlocking, .closeOnExec])

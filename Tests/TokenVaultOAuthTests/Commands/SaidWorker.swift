@@ -77,7 +77,7 @@ final class Gate {
         try #require(flock(descriptor, LOCK_EX) == 0)
     }
 
-    /// A pipe that tells whether anybody has it open for writing.
+    /// Makes a pipe that tells whether any process has it open for writing.
     init(watching path: String) throws {
         self.path = path
         try #require(mkfifo(path, 0o600) == 0)
@@ -89,7 +89,7 @@ final class Gate {
 
     func open() { flock(descriptor, LOCK_UN) }
 
-    /// Returns when somebody wrote to the pipe.
+    /// Waits until a process writes to the pipe, for five minutes at most.
     func wait() {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&waiting, 1, 300_000)
@@ -97,13 +97,14 @@ final class Gate {
         _ = read(descriptor, &byte, 1)
     }
 
-    /// Whether nobody has the pipe open any more, in a minute at least: programs that were killed take a moment to end.
+    /// Whether every process has closed the pipe, in a minute at most: programs that were killed take a
+    /// moment to end.
     func isSoonLeft() -> Bool {
         var waiting = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&waiting, 1, 60_000) == 1 && waiting.revents & Int16(POLLHUP) != 0
     }
 
-    /// Whether nobody has the pipe open any more.
+    /// Whether every process has closed the pipe.
     var isLeft: Bool {
         var byte: UInt8 = 0
         return read(descriptor, &byte, 1) == 0

@@ -81,7 +81,8 @@ import TokenVault
         }
     }
 
-    /// A session of before says nothing of its provider: it is printed while it is good, and sent to nobody.
+    /// A session of an earlier version does not name its provider. The command prints its token while the
+    /// token is good, and sends it to no server.
     @Test func aSessionOfUnknownSourceIsSentToNobody() async throws {
         let home = try SignInHome(nil)
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2")).place(in: home)

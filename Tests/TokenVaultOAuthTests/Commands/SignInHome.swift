@@ -149,8 +149,8 @@ final class SignInHome {
         try await change { $0.tokens.accessTokenExpiry = Date().addingTimeInterval(-1) }
     }
 
-    /// Has the access token be due where an hour is asked for, and good for longer than any test takes: half an hour is left of
-    /// the two and a half that it had.
+    /// Makes the access token due where an hour is asked for, and good for longer than any test takes. Half
+    /// an hour is left of the two and a half that it had.
     func age() async throws {
         _ = try await change { record in
             record.obtained = Date().addingTimeInterval(-7_200).timeIntervalSince1970

@@ -8,7 +8,7 @@ import TokenVaultAuth
 
 /// `vaultctl token` and `vaultctl logout`, against a real provider.
 @Suite(.tags(.provider), .from(.all)) struct TokenCommandTests {
-    /// While the token is good nobody is started, and the provider's program need not even be there.
+    /// While the token is good, the command starts no program, and the provider's program need not be there.
     @Test func aTokenThatIsGoodStartsNothing() async throws {
         let provider = try RunningProvider()
         let home = try SignInHome(provider)
@@ -32,7 +32,7 @@ import TokenVaultAuth
         #expect(try provider.requests("refresh_token") == 0)
     }
 
-    /// The ID token says who signed in; one that is missing or over is not printed.
+    /// The ID token names the signed-in user. The command does not print an ID token that is missing or over.
     @Test(
         arguments: [(nil, 3, "no ID token"), (4_000_000_000, 0, ""), (1_000_000_000, 3, "has expired")]
             as [(Int?, Int32, String)])
@@ -165,7 +165,8 @@ import TokenVaultAuth
                 && soon.error.contains("--renew asks it"), "\(soon.error)")
     }
 
-    /// What a refresh brings for a session that was ended meanwhile is revoked: nobody would have it.
+    /// The command revokes what a refresh brings for a session that was ended meanwhile: no session would
+    /// hold it.
     @Test func aRefreshThatLosesIsRevoked() async throws {
         let home = try SignInHome(nil)
         let gate = try Gate(holding: "\(home.path)/gate")
@@ -302,7 +303,8 @@ import TokenVaultAuth
         #expect(try home.run("profiles").output.isEmpty)
     }
 
-    /// Sessions are items as well, and which is which nobody knows while the vault is locked.
+    /// Sessions are items as well. While the vault is locked, the command cannot tell which items are
+    /// sessions.
     @Test func howManyProfilesThereAreIsNotGuessed() throws {
         let home = try SignInHome(nil)
         try SaidWorker().place(in: home)
@@ -317,7 +319,8 @@ import TokenVaultAuth
             "\(profiles.error)")
     }
 
-    /// The provider may have taken the old token's place by one that nobody has: what is printed then is not what it looks like.
+    /// The provider may have replaced the old token by a new one that was lost. The command says so when it
+    /// prints the old token.
     @Test func aTokenThatMayBeReplacedIsPrintedWithThat() async throws {
         let home = try SignInHome(nil)
         try SaidWorker(refresh: "exit 1").place(in: home)

@@ -59,7 +59,7 @@ import TokenVaultAuth
         #expect(kept?.refreshToken == tokens.refreshToken)
     }
 
-    /// What it is told to say signs anybody in.
+    /// Returns a script that answers any sign-in with `token`.
     private static func signIn(_ token: String) -> String {
         let answer =
             #"{"signedIn":{"_0":{"tokens":{"accessToken":"\#(token)","tokenType":"Bearer"},"metadata":"{}","#

@@ -9,7 +9,7 @@ final class Listener: Sendable {
     var text: String { texts.withLock { $0.joined(separator: "\n") } }
     var count: Int { texts.withLock { $0.count } }
 
-    /// Notes all that `value` shows of itself to who prints, dumps or mirrors it.
+    /// Notes all that `value` shows of itself when a program prints, dumps or mirrors it.
     func hear(_ value: Any) {
         var dumped = ""
         dump(value, to: &dumped)

@@ -3,8 +3,8 @@ import Foundation
 import Synchronization
 @testable import TokenVaultOAuth
 
-/// The secrets of a test, and how one would look that got out: as it is, in an address, in Base64, in hexadecimal, or cut
-/// off after twelve characters.
+/// The secrets of a test, and the forms in which a leaked one would show. A secret may appear unchanged, in
+/// an address, in Base64, in hexadecimal, or cut off after twelve characters.
 final class SecretSearch: Sendable {
     private let secrets = Mutex<Set<String>>([])
 
@@ -16,7 +16,8 @@ final class SecretSearch: Sendable {
         return secret
     }
 
-    /// Adds one that somebody else made, and the parts of a JSON Web Token. What is shorter than twelve characters is none.
+    /// Adds a secret that another program made, and the parts of a JSON Web Token. Leaves out anything
+    /// shorter than twelve bytes.
     func add(_ secret: String?) {
         guard let secret else { return }
         let parts = secret.split(separator: ".").map(String.init)

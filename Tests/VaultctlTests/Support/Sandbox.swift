@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// A home directory of its own, and `vaultctl` run in it with a key file: a passphrase would cost the
-/// better part of a second each time.
+/// A home directory of its own, and `vaultctl` run in it with a key file. A passphrase would cost the better
+/// part of a second each time.
 final class Sandbox {
     /// The home directory.
     let home: String
