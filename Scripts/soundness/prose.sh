@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the pages below and the doc comments of sources and tests are easy to read: no sentence has more than 25 words, no bullet of the
-# changelog has 20 or more, and none of the words below occurs. Code is not checked. Add a page to the list when its language is good.
+# Checks that the pages below and the doc comments of sources and tests are easy to read. A sentence has at most 25 words, and a
+# bullet of the changelog at most 19. The words below do not occur. Code is not checked. Add a page to the list when its language is
+# good.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 

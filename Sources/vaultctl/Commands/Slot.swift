@@ -254,7 +254,7 @@ struct SlotAdd: VaultCommand {
                 "the slot opens only items of the policies after-first-unlock and after-first-unlock-this-device-only "
                     + "(\"vaultctl set KEY --policy …\" gives an item one); --scope all gives it everything")
         } else if slot.scope == .all, hadAttended {
-            console.note("whatever program can read that key now opens everything, with nobody there")
+            console.note("every program that can read that key now opens everything without a user")
         }
     }
 }
