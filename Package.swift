@@ -6,7 +6,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
-    // An async call runs where its caller runs: a read of an unlocked vault costs no hop between threads.
+    // An async call runs where its caller runs, so that reading an unlocked vault needs no hop between
+    // threads.
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     // In our own builds only: SwiftPM silences the warnings of dependencies.
     .treatAllWarnings(as: .error),
@@ -86,7 +87,8 @@ let package = Package(
             providers: [.apt(["libsodium-dev"])]
         ),
         .target(name: "CLinux", cSettings: checkedC),
-        // Declares what it calls of libsecret and looks for it at run time: nothing of it is linked.
+        // Declares the functions of libsecret that it calls, and looks them up at run time. Nothing links to
+        // libsecret.
         .target(name: "CSecret", cSettings: checkedC),
         .target(
             name: "TokenVaultCrypto",
@@ -101,7 +103,8 @@ let package = Package(
             ],
             swiftSettings: settings + optimized
         ),
-        // What all storages share: the words, errors and rules, the memory backend, moving items, choosing a storage.
+        // What all storages share: vocabulary, errors, rules, the memory backend, migration of items, choice
+        // of a storage.
         .target(
             name: "TokenVaultCore",
             dependencies: [
@@ -132,7 +135,7 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // What users import: the three modules above under one name.
+        // The module that users import: the three modules above under one name.
         .target(
             name: "TokenVault",
             dependencies: ["TokenVaultCore", "TokenVaultDesktop", "TokenVaultFile"],
@@ -143,7 +146,8 @@ let package = Package(
             dependencies: ["TokenVault"],
             swiftSettings: safeSettings
         ),
-        // The token lifecycle on top of any storage. It asks no server itself: what sends requests is passed in.
+        // The token lifecycle on top of any storage. Sends no requests itself: the caller passes in the
+        // sender.
         .target(
             name: "TokenVaultAuth",
             dependencies: [
@@ -152,7 +156,7 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // OAuth 2 and OpenID Connect; nothing without the trait.
+        // OAuth 2 and OpenID Connect; empty without the trait.
         .target(
             name: "TokenVaultOAuth",
             dependencies: [
@@ -161,7 +165,7 @@ let package = Package(
             ] + networking + signatures,
             swiftSettings: safeSettings
         ),
-        // What the agent and its clients say to one another, and the client.
+        // The protocol between the agent and its clients, and the client.
         .target(
             name: "VaultAgent",
             dependencies: [
@@ -170,7 +174,7 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // What the programs share: terminals, other programs, exit statuses, failures, printing.
+        // What the programs share: terminals, child programs, exit statuses, failures, printing.
         .target(
             name: "ProgramSupport",
             dependencies: [
@@ -179,7 +183,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // What the agent does; the program is only its beginning, so that tests can have one of their own.
+        // The agent itself. The program is only an entry point, so that tests can run an agent of their own.
         .target(
             name: "VaultAgentServer",
             dependencies: [
@@ -196,13 +200,13 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // What vaultctl and the program that sends its requests say to one another.
+        // The protocol between vaultctl and the program that sends its requests.
         .target(
             name: "OAuthWire",
             dependencies: ["TokenVaultAuth"],
             swiftSettings: safeSettings
         ),
-        // Sends what vaultctl asks it to; without the trait it only says so.
+        // Sends requests for vaultctl; without the trait, only reports that it cannot.
         .executableTarget(
             name: "vaultctl-oauth",
             dependencies: [
@@ -210,7 +214,8 @@ let package = Package(
             ],
             swiftSettings: safeSettings
         ),
-        // Measures the backends for `vaultctl benchmark`, which becomes this program; without the trait it only says so.
+        // Measures the backends for `vaultctl benchmark`, which becomes this program. Without the trait, only
+        // reports that it cannot.
         .executableTarget(
             name: "vaultctl-benchmark",
             dependencies: [
@@ -244,7 +249,7 @@ let package = Package(
             dependencies: ["TokenVault", "TokenVaultCore", "TokenVaultPlatform", "TokenVaultCrypto"],
             swiftSettings: settings
         ),
-        // Which tests a run covers.
+        // Selects the tests of a run.
         .target(name: "TestLanes", path: "Tests/Support/TestLanes", swiftSettings: settings),
         .executableTarget(
             name: "VaultWorker",

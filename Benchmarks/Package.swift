@@ -1,14 +1,15 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that those who use TokenVault never resolve what only benchmarks need.
+// A separate package, so that users of TokenVault never resolve dependencies that only benchmarks need.
 let package = Package(
     name: "Benchmarks",
     dependencies: [
         .package(name: "TokenVault", path: "..", traits: ["OAuth"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        // Without what counts allocations: that reads 0 with libsodium's and the runtime's allocations, and has to be preloaded.
+        // Without the allocation counter: it has to be preloaded, and reads 0 for the allocations of
+        // libsodium and the runtime.
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0", traits: []),
     ],
@@ -17,7 +18,7 @@ let package = Package(
             name: "BareCryptography", cSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("sodium")]),
         .target(name: "Measuring", swiftSettings: [.swiftLanguageMode(.v6)]),
-        // Where the plugin of ordo-one/benchmark looks: below a folder named Benchmarks.
+        // The plugin of ordo-one/benchmark looks for targets below a folder named Benchmarks.
         .executableTarget(
             name: "Operations",
             dependencies: [

@@ -9,9 +9,9 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9)],
     dependencies: [.package(name: "tokenvault", path: "..")],
     targets: [
-        // The storage protocols that SDKs publish, by their shapes: an app imports the SDK in place of this.
+        // Copies of the storage protocols that SDKs publish: an app imports the SDK instead of this target.
         .target(name: "Shapes", swiftSettings: settings),
-        // TokenVault dropped into each of them.
+        // TokenVault as the storage of each SDK.
         .target(
             name: "StorageAdapters",
             dependencies: ["Shapes", .product(name: "TokenVault", package: "tokenvault")],

@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// A package of its own: its unsafe flags, and the sanitizers that it needs, are nobody else's.
+// A separate package: no other target needs these unsafe flags and sanitizers.
 import PackageDescription
 
 let package = Package(

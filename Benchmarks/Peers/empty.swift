@@ -1,1 +1,1 @@
-// Does nothing: what a Swift program takes before and after what it does.
+// Does nothing: measures the time that a Swift program takes to start and to end.

@@ -1,4 +1,4 @@
-// What a C program does with libsecret, timed by itself: reads `lookup KEY` or `store KEY`, a line each, and
+// The libsecret calls of a C program, timed by itself: reads `lookup KEY` or `store KEY`, one a line, and
 // answers with nanoseconds. A peer of peers-benchmark.
 #include <libsecret/secret.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-// Swift's CommandLine reads /proc/self/cmdline, which may not be mounted. glibc passes main's arguments to
-// constructors too, in static programs as well.
+// Swift's CommandLine reads /proc/self/cmdline, which may not be mounted. glibc also passes main's arguments
+// to constructors, even in static programs.
 
 static int count = -1;
 static char **values;

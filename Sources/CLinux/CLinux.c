@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-// Nearly everything is inline in the header. A signal handler is not: it needs one place for the
-// descriptor it writes to, and it may run none of Swift's runtime.
+// Nearly everything is inline in the header. A signal handler is not: it needs one place for the descriptor
+// it writes to, and must not run Swift's runtime.
 
 static _Atomic int forwarding_descriptor = -1;
-// How many threads are in the handler.
+// The number of threads in the handler.
 static _Atomic int forwarding;
 
 static void forward(int signal) {
@@ -35,7 +35,7 @@ int clinux_forward_signals_to(int descriptor) {
 }
 
 void clinux_wait_for_forwarding(void) {
-    // A write that does not wait is what there is to wait for.
+    // The handler's write does not block, so the wait is short.
     while (atomic_load(&forwarding) > 0) sched_yield();
 }
 
@@ -61,10 +61,11 @@ void clinux_default_signal(int signal) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-// What a forked child must not share with its parent. The handler runs between fork(2) and all else of the child,
-// where other threads may have held any lock: the table has none, and only calls that signal-safety(7) allows are made.
+// The descriptors that a forked child must not share with its parent. The handler runs between fork(2) and
+// the rest of the child, where other threads may have held any lock. The table therefore has no lock, and the
+// handler makes only calls that signal-safety(7) allows.
 struct kept {
-    // One more than the descriptor; 0 for a free place.
+    // The descriptor plus one; 0 for a free place.
     _Atomic int places[64];
     struct kept *_Atomic next;
 };
@@ -159,7 +160,7 @@ int clinux_socket_pair(int descriptors[2]) {
 
 int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC); }
 
-// The address of `path`; 0 when it is too long for one.
+// Sets the address of `path`. Returns 0 when the path is too long for an address.
 static socklen_t address_of(struct sockaddr_un *address, const char *path) {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
@@ -187,7 +188,7 @@ int clinux_notify(const char *place, const char *text) {
     socklen_t length = address_of(&address, place);
     if (length == 0) { errno = ENAMETOOLONG; return -1; }
     if (place[0] == '@' && place[1] != 0) {
-        // An abstract name has a zero in front, and none at its end.
+        // An abstract name begins with a zero and does not end with one.
         address.sun_path[0] = 0;
         length -= 1;
     } else if (place[0] != '/') {

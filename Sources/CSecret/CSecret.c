@@ -31,7 +31,7 @@ static void load(void) {
         return;
     }
     for (size_t index = 0; index < sizeof places / sizeof places[0]; index++) {
-        // A library's handle finds what it links too: GIO, GObject and GLib.
+        // The handle of a library also finds symbols of the libraries that it links: GIO, GObject and GLib.
         void *address = dlsym(handle, places[index].name);
         if (address == NULL) {
             missing_part = places[index].name;
@@ -47,8 +47,8 @@ const struct csecret_functions *csecret_load(const char **missing) {
     return missing_part == NULL ? &functions : NULL;
 }
 
-// libsecret's own constructor puts every SecretService on the session's shared connection; libsecret means
-// its class to be derived from, and this one keeps the connection it was given.
+// libsecret's own constructor puts every SecretService on the session's shared connection. libsecret allows
+// its class to be derived from, and this class keeps the connection it was given.
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 static size_t session_type;
 static GObject *(*base_constructor)(size_t type, unsigned int count, GObjectConstructParam *properties);
@@ -83,7 +83,7 @@ SecretService *csecret_open_session(const struct csecret_functions *loaded, GDBu
                                   (const char *)NULL);
 }
 
-// What a value points to begins with its length, so that it can be wiped.
+// The length is in front of the bytes that a value points to, so that they can be wiped.
 static void wipe_and_free(void *secret) {
     size_t *block = (size_t *)((char *)secret - sizeof(size_t));
     explicit_bzero(secret, *block);
@@ -92,7 +92,7 @@ static void wipe_and_free(void *secret) {
 
 SecretValue *csecret_value(const struct csecret_functions *functions, const void *bytes, size_t count,
                            const char *content_type) {
-    // A zero at the end: some of libsecret reads values as text.
+    // A zero at the end: some functions of libsecret read values as text.
     size_t *block = malloc(sizeof(size_t) + count + 1);
     if (block == NULL) return NULL;
     *block = count;

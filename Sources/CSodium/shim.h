@@ -1,4 +1,4 @@
-// libsodium's own header, nothing added. TokenVaultCrypto is the only importer.
+// libsodium's own header without additions. TokenVaultCrypto is the only importer.
 #ifndef TOKENVAULT_CSODIUM_SHIM_H
 #define TOKENVAULT_CSODIUM_SHIM_H
 

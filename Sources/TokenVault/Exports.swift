@@ -1,4 +1,4 @@
-// TokenVault is the one module that users import. What it consists of is the package's own affair.
+// Users import this module alone. The modules behind it are an implementation detail.
 @_exported public import TokenVaultCore
 @_exported public import TokenVaultDesktop
 @_exported public import TokenVaultFile

@@ -126,7 +126,7 @@ extension BlockingFileVault {
                         policy, version: version, vault: vault, roots: roots, secrets: secrets)
                 }
             }
-            // An enrolment that ended is not taken for this one, whatever the clock says.
+            // An earlier enrolment that ended is not taken for this one, whatever the clock says.
             let ended = keybag.removedDevices.filter { $0.device == device.identifier }.map(\.enrolled).max()
             keybag.sets.append(
                 Keybag.ClassSet(

@@ -74,11 +74,12 @@ extension BlockingFileVault {
             if session.ring.isUnlocked, session.ring.replace(with: ring, unlessLockedSince: locks) {
                 holderCode.wipe()
             } else {
-                // A lock came meanwhile: what may be read after the first unlock still may, with the keys that are held.
+                // A lock came meanwhile. Items that are readable after the first unlock stay readable with
+                // the held keys.
                 ring.wipeEverything()
                 session.ring.markStale(changed, record, holder: (holderCode, succession))
             }
-            // Where the anchor cannot move, the next unlock moves it.
+            // If the anchor cannot move now, the next unlock moves it.
             _ = try? session.log.noteOpening(under: succession, of: record)
         } catch {
             // The change is durable and stays. Reads that the old keys cannot answer wait for the next

@@ -131,7 +131,7 @@ extension BlockingFileVault {
         case .moved, .unknown: break
         }
         guard let here = location.absolutePath, let store = secretStore else { return }
-        // Another process may have remembered it meanwhile.
+        // Another process may have remembered the place meanwhile.
         switch try? findPlace() {
         case .here, .elsewhere, nil: return
         case .moved: try? store.rememberPlace(here)

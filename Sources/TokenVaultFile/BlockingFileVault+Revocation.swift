@@ -212,7 +212,7 @@ extension BlockingFileVault {
     /// Wraps this device's set under the vault's root key, with new versions, when another device gave the
     /// vault a new one. A failure does not refuse the unlock: the next unlock tries again.
     func renewOwnSet(_ session: VaultSession) throws(TokenStorageError) {
-        // The keybag that the unlock found; hardly ever is there anything to do.
+        // Checks the keybag that the unlock found. There is rarely anything to do.
         guard state.withLock({ $0.keybag }).sets.contains(where: { $0.olderRoots != nil }) else { return }
         guard location.readOnlyReason == nil, try !isCopy() else { return }
         let before = try currentKeybag(session)

@@ -60,7 +60,7 @@ extension BlockingFileVault {
                 status.notes.append(
                     "items from before a revocation are still under the old keys: compact the vault")
             }
-            // Damage of the history keeps nothing else from being told: verify reports it.
+            // Damage in the history hides nothing else: verify reports the damage.
             status.note((try? session.log.valuesLeftInCopies()).flatMap { Self.note(onLeftValues: $0) })
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(

@@ -121,7 +121,7 @@ extension BlockingFileVault {
         try checkUsable()
         tellObservers(ofFirstUnlock: !lost)
         guard repairing, !isCopy, location.readOnlyReason == nil else { return }
-        // A handle that may be reading a copy decides nothing.
+        // A handle that may be reading a copy must not record a move of the vault.
         if !configuration.allowsOpeningCopies { rememberMove(after: place) }
         if opened.ring.facts.hasPasscodeSlot == false { try? opened.removeDestroyedItems() }
         healIfNeeded(opened)
@@ -194,7 +194,8 @@ extension BlockingFileVault {
                 guard error.code == .corrupt || error.reason == .ancestry(.unrelatedKeys),
                     Set(copies.vaults).count == 1
                 else { throw error }
-                // A holder of former roots can write a copy with another log key. The one in use may be whole.
+                // A holder of former roots can write a copy with another log key. The copy in use may be
+                // whole.
                 if failure.code != .forked { failure = error }
                 continue
             }

@@ -91,7 +91,7 @@ public final class BlockingFileVault: Sendable {
             if configuration.isReadOnly { location.readOnlyReason = .requested }
             let opened = try VaultFile.open(location, for: .use)
             location.readOnlyReason = opened.readOnlyReason
-            // Where readers lock as well, a reader that cannot lock should fail now.
+            // If readers lock as well, a reader that cannot lock should fail now.
             if location.locksReaders { try WriterLock(file: opened.file).requireLocks() }
             let copies = try opened.keybags
             guard let newest = copies.whole.first else { throw .file(.corrupt) }
@@ -146,7 +146,7 @@ public final class BlockingFileVault: Sendable {
     /// process, or a key rotation by another program.
     public func lock() {
         guard !isInherited else { return }
-        // This comes first, or the time of an unlock that comes between would not count.
+        // This comes first: otherwise the time of an unlock in between would not count.
         lockDeadline.end()
         state.withLock { $0.session }?.ring.lock()
     }

@@ -119,7 +119,7 @@ struct VaultRemoval {
         for store in stores where try !VaultPlaces.isCopy(at: location.absolutePath, store) {
             own.append(store)
         }
-        // By another name, the file's contents would still be there. That name itself may go.
+        // Under another name, the file's contents would remain. Removing a copy's name is always allowed.
         if own.count == stores.count { try HardLinks(location: location).requireNone(of: file) }
         // Without the keys, only the file would be left, and it could not be removed.
         guard !location.directory.isMountPoint(location.name) else {

@@ -61,7 +61,7 @@ final class VaultSession: KeybagOpener {
     /// vault's. The session is then locked until the next unlock, which tells the two apart. Throws `locked` then.
     func openKeybagInUse() throws(TokenStorageError) {
         guard !log.isChecked(log.keybagRecord) else { return }
-        // One lock is enough: each revokes what is being read.
+        // One lock is enough: every lock revokes the values that are being read.
         if ring.facts.hasLostRoot { throw ring.lockedError }
         let (locks, replacements) = (ring.locks, ring.replacements)
         let copy = try log.readKeybagInUse()
@@ -85,7 +85,7 @@ final class VaultSession: KeybagOpener {
         } catch {
             fresh?.wipeEverything()
             switch error.reason {
-            // The held root is one that a key rotation replaced: the next unlock says so.
+            // A key rotation replaced the held root: the next unlock reports it.
             case .ancestry(.unrelatedKeys): return try loseRoot(copy.keybag, since: replacements)
             // The next look finds the keys that replaced these.
             case .changedMeanwhile(.keys): return

@@ -45,7 +45,7 @@ package struct AgentListening {
         var error = failure.error
         error.operation = "agent"
         if case .system(let failure) = failure {
-            // It is not there to be started otherwise.
+            // At the start of an agent, every system failure means that there is no agent.
             error.code = .unavailable
             error.reason = .agentDirectoryUnusable(path: place.directory.string, .init(failure))
         }

@@ -155,8 +155,8 @@ package final class AgentServer: Sendable {
             return ClientConnection.sayGoodbye(to: socket)
         }
         let own = makeThread()
-        // All connections are busy, or there is no thread. A client that comes to lock is served all the
-        // same.
+        // All connections are busy, or there is no thread. Even then, the agent serves a client that wants to
+        // lock.
         let isForLocking = count >= limits.connections || !own.isRunning
         let context = ClientConnection.Context(
             handler: RequestHandler(vaults: vaults), limits: limits, budget: budget,
@@ -192,7 +192,7 @@ package final class AgentServer: Sendable {
     private func makeRoom() -> Bool {
         for (number, connection) in EvictionOrder.order(connections.withLock { $0 })
         where connection.endUnlessWorking(sendingFor: .zero) {
-            // Its thread is about to end, and no longer counts.
+            // The connection's thread is about to end, and no longer counts.
             connections.announce { $0[number] = nil }
             return true
         }

@@ -34,7 +34,7 @@ extension HeldVaults {
     /// is answered.
     func use(of vault: BlockingFileVault, at path: FilePath) -> VaultUse {
         state.withLock { state in
-            // Another vault may have taken its place.
+            // Another vault may have taken the place of this one.
             let held = state.vaults[path].flatMap { $0.vault === vault ? $0 : nil }
             return VaultUse(vault, held?.uses ?? VaultUses(), .changing)
         }

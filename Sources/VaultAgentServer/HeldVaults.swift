@@ -219,7 +219,7 @@ package final class HeldVaults: Sendable {
         _ vault: BlockingFileVault, with method: UnlockMethod
     ) throws(TokenStorageError) -> Bool {
         switch method {
-        // These unlock everything, and are expensive to try twice.
+        // Passphrases and recovery keys unlock everything, and are expensive to try twice.
         case .passphrase, .recoveryKey: return false
         case .keyFile, .secretService:
             try vault.unlock(with: method, repairing: false)

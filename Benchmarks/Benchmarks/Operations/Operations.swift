@@ -7,7 +7,7 @@ import Benchmark
 /// time, and how far a figure may be from its threshold, `Scripts/bench-operations.py` knows.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
-        // The export to JSON has to have the throughput.
+        // The export to JSON requires the throughput metric.
         metrics: [.throughput, .wallClock, .readSyscalls, .writeSyscalls, .writeBytesLogical],
         warmupIterations: 1,
         maxDuration: .milliseconds(700))

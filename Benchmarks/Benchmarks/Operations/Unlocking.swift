@@ -35,7 +35,7 @@ func registerUnlocking() {
     } operation: { vault in
         guard try vault.lock() else { throw SomethingElse() }
     }
-    // The vault is unlocked in the agent: what is there to open is the connection.
+    // The agent already has the vault unlocked, so only the connection is opened.
     registerPart("agent-open") {
         try Place.agentVault()
     } before: { _ in
@@ -45,7 +45,7 @@ func registerUnlocking() {
             throw SomethingElse()
         }
     }
-    // A connection to the bus, an encrypted session, and where the keyring is.
+    // Opens a connection to the bus and an encrypted session, and locates the keyring.
     registerPart("secret-service-open") {
     } before: { _ in
     } operation: { _ in

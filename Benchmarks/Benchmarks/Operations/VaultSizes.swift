@@ -37,7 +37,7 @@ func registerVaultSizes() {
         } operation: { storage, number in
             _ = try storage.store(secret, for: TokenKey("item-\(number * 7_919 % count)"))
         }
-        // What takes more than two seconds is left out of the export; scale-benchmark has it.
+        // The export leaves out an operation that takes more than two seconds; scale-benchmark measures it.
         guard count < 1_000_000 else { continue }
         register("file-verify-\(name)-items", iterations: 30, isLong: true, prepare: prepare) { vault, _ in
             guard try vault.verify().isClean else { throw SomethingElse() }

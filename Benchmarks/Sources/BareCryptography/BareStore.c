@@ -1,6 +1,7 @@
-// What a store asks of the kernel, in its order, without what it does itself: the lock of the writers, the look whether the
-// vault is still the file at its path, the device's anchor, the end of the log and the item that is replaced, random bytes, the
-// frame and its sync, the look whether the directory is still there, and the anchor.
+// The system calls of a store in their order, without its own work. The store locks out other writers, and
+// checks that the vault is still the file at its path. It reads the device's anchor, the end of the log and
+// the replaced item. It gets random bytes, and writes and syncs the frame. It checks that the directory is
+// still there, and writes the anchor.
 #define _GNU_SOURCE
 #include "BareCryptography.h"
 #include <fcntl.h>
@@ -39,7 +40,7 @@ bare_store *bare_store_create(const char *directory, size_t count, size_t size) 
     store->frame = malloc(size);
     snprintf(store->directory, sizeof store->directory, "%s", directory);
     snprintf(store->path, sizeof store->path, "%s/bare-store", directory);
-    // Room for what is read before and behind a frame.
+    // Room for the bytes that are read before and behind a frame.
     store->file = preallocated(directory, "bare-store", (count + 2) * size);
     store->anchor = preallocated(directory, "bare-anchor", 1024);
     if (store->frame && store->file >= 0 && store->anchor >= 0) {

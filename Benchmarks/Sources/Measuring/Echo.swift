@@ -22,7 +22,7 @@ public final class Echo {
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
             throw POSIXFailure(number: errno)
         }
-        // Who is started besides does not keep it.
+        // Other child processes must not inherit this end.
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -47,13 +47,14 @@ public enum Report {
         say(
             "  \(verdict)  \(name): \(rounded(figure.value)) \(unit)\(asked), "
                 + "\(rounded(figure.low)) to \(rounded(figure.high)) within the run")
-        // Nothing was measured, or in no time: the others do not count then.
+        // A figure that is not finite has no JSON form: nothing was measured, or no time passed. The other
+        // figures do not count then.
         guard let data = try? JSONEncoder().encode(line) else {
             say("there is no figure for: \(name)")
             exit(1)
         }
         print(String(decoding: data, as: UTF8.self))
-        // What was measured is not lost with the process.
+        // Flushes the output, so that the end of the process loses no figure.
         fflush(nil)
     }
 

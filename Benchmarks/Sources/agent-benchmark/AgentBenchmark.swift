@@ -56,11 +56,11 @@ import VaultAgent
             var (bare, looking, blocking, asynchronous, file) = (
                 Measurement(), Measurement(), Measurement(), Measurement(), Measurement()
             )
-            // What else the machine does meets all of them alike.
+            // The variants take turns, so that other load on the machine affects all of them equally.
             for round in 0..<rounds {
                 for index in InterleavedMeasurement.order(of: 5, in: round) {
                     for call in 0..<calls {
-                        // Another one each time, as programs ask.
+                        // Each call asks for another item, as programs do.
                         let name = names[(round * 5 + index + call) * 37 % items]
                         var (time, found) = (Measurement(), Secret?.none)
                         switch index {
@@ -74,7 +74,8 @@ import VaultAgent
                         default: try await time.time { found = try await later.secret(for: name) }
                         }
                         guard index < 2 || found?.count == size else { throw Errno.badMessage }
-                        // Who was asked before looks for more for 50 µs, on a processor that this one wants.
+                        // The server of the previous variant polls for 50 µs more, on a processor that this
+                        // variant needs. Only the second half of the calls counts.
                         guard call >= calls / 2 else { continue }
                         switch index {
                         case 0: bare.add(time.last)

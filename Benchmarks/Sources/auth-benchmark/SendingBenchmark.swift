@@ -23,7 +23,7 @@ enum SendingBenchmark {
     }
 
     static func run(_ manager: TokenManager) async throws -> Times {
-        // Not one of the clients' threads: which of them shares it would decide the outcome.
+        // A thread of its own: if the server shared a client's thread, that client would get another result.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let server = try await ServerBootstrap(group: group)
             .childChannelInitializer { channel in
@@ -74,7 +74,7 @@ enum SendingBenchmark {
                 }
             }
         }
-        // The order is another in each round; the first rounds make the connections, and are not counted.
+        // The order changes with each round. The first rounds make the connections and do not count.
         var unused = Times()
         for round in 0..<rounds + 100 {
             let order = (round + set) % 2 == 0 ? [0, 1, 2] : [2, 1, 0]

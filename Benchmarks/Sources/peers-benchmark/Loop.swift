@@ -12,7 +12,7 @@ final class Loop {
     init(_ command: [String]) throws {
         var (input, output): ([CInt], [CInt]) = ([0, 0], [0, 0])
         guard pipe(&input) == 0, pipe(&output) == 0 else { throw POSIXFailure(number: errno) }
-        // A loop that held the pipe of another would not let that one come to its end.
+        // If a loop inherited the pipe of another loop, the other loop would never see the end of its input.
         for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -54,7 +54,8 @@ struct PeersBenchmark {
         let agentVault = BlockingAgentVault(at: held.path, agent: place)
         try agentVault.unlock(with: key, stateDirectory: state, lockingAfter: nil)
         agent = Participant("agent", agentVault.storage(service: "benchmark"))
-        // Half of the items of the keyring are ours and half are the C program's; both write all of them.
+        // One half of the keyring's items is ours, the other half is the C program's. Each program writes all
+        // of them.
         secretService = Participant(
             "Secret Service",
             SecretService(configuration: SecretServiceConfiguration(bus: .address(bus), prompting: .never))
@@ -95,7 +96,6 @@ struct PeersBenchmark {
         Report.say("filling with \(items) items of 1 KiB")
         for participant in all { try participant.fill(to: items) }
         for round in 0..<(items > 1_000 ? 60 : 300) {
-            // The order is another in each round.
             for participant in round % 2 == 0 ? all : all.reversed() { try participant.takePart(in: round) }
         }
         Report.say("store and look up 1 KiB among \(items), in turn")

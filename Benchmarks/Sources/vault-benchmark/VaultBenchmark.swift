@@ -110,7 +110,7 @@ struct VaultBenchmark {
         var (bareTimes, blocking, asynchronous) = (Measurement(), Measurement(), Measurement())
         for round in 0..<40_000 {
             for index in InterleavedMeasurement.order(of: 3, in: round) {
-                // Another item for each: the one that was just read is in the caches.
+                // Each variant reads another item: the item that was just read is in the caches.
                 let number = (round * 3 + index) * 7_919 % Self.items
                 let key = TokenKey("item-\(number)")
                 var found: Secret?

@@ -29,7 +29,7 @@ struct VerifyBenchmark {
             configuration: FileVaultConfiguration(stateDirectory: directory.appending("state")))
         defer { vault.close() }
         let secret = Secret([UInt8](repeating: 0x61, count: size))
-        // In one commit, as an import or a compaction leaves it, with one index behind.
+        // One commit with one index behind it, as after an import or a compaction.
         _ = try vault.importItems(
             (0..<items).map { number in
                 TokenItem(

@@ -11,7 +11,7 @@ import Security
 /// throws `failed`.
 public struct KeychainTokenStore: AuthTokenStore {
     private let items: KeychainItems
-    // The calls of the Keychain block, so they keep off the threads that tasks share.
+    // Calls of the Keychain block, so they run outside the threads that tasks share.
     private let queue = DispatchQueue(label: "com.example.auth.keychain")
 
     /// Creates a store of the service's tokens. Opens nothing: the system opens the Keychain.
@@ -72,7 +72,7 @@ private struct KeychainItems: Sendable {
         query[kSecMatchLimit as String] = kSecMatchLimitOne
         var result: CFTypeRef?
         let status = SecItemCopyMatching(query as CFDictionary, &result)
-        // Only this status says that the token is absent. A locked Keychain has another one.
+        // Only this status means that the token is absent. A locked Keychain has another status.
         if status == errSecItemNotFound { return nil }
         guard status == errSecSuccess else { throw AuthTokenStoreError(status) }
         guard let data = result as? Data, let token = String(data: data, encoding: .utf8) else {

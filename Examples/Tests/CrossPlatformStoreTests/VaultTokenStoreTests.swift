@@ -88,7 +88,7 @@ import TokenVault
         try key.write(to: keyFile)
         #expect(try await opened().retrieve(for: "ada") == "fake")
 
-        // A missing vault is not an empty one: it is not made again.
+        // A missing vault is an error: the store does not create the vault again.
         try FileManager.default.removeItem(at: vaultFile)
         await #expect(throws: AuthTokenStoreError.self) { try await opened() }
         #expect(!FileManager.default.fileExists(atPath: vaultFile.path))

@@ -48,7 +48,7 @@ enum AgentMessage: UInt8 {
             let commit = try reader.commit()
             try reader.finish()
             requireSame(bytes) { $0.append(commit) }
-        // A code or texts that another version has come out as others.
+        // A code or text of another version does not encode to the same bytes again.
         case .error: _ = try reader.error()
         case .event:
             let event = try reader.event()

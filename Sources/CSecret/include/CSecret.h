@@ -1,6 +1,6 @@
-// The functions of libsecret, GIO, GObject and GLib that TokenVault calls, declared by hand and found with
-// dlopen when they are first needed: building and starting need no libsecret, and programs link none.
-// No policy lives here. `Scripts/soundness/declarations.sh` holds every line against the real headers.
+// The functions of libsecret, GIO, GObject and GLib that TokenVault calls, declared by hand and looked up
+// with dlopen when first needed. Building and starting need no libsecret, and programs do not link it. No
+// policy lives here. `Scripts/soundness/declarations.sh` compares every line with the real headers.
 #ifndef TOKENVAULT_CSECRET_H
 #define TOKENVAULT_CSECRET_H
 
@@ -30,7 +30,7 @@ typedef struct _SecretValue SecretValue;
 typedef GDBusMessage *(*csecret_filter)(GDBusConnection *connection, GDBusMessage *message, int incoming,
                                         void *context);
 
-// FUNCTION(result, name, parameters). Enumerations of theirs are unsigned int, gboolean is int.
+// FUNCTION(result, name, parameters). Their enumerations are unsigned int, and gboolean is int.
 #define CSECRET_FUNCTIONS(FUNCTION)                                                                          \
     FUNCTION(void, g_free, (void *memory))                                                                   \
     FUNCTION(void, g_error_free, (GError *error))                                                            \
@@ -121,7 +121,7 @@ typedef GDBusMessage *(*csecret_filter)(GDBusConnection *connection, GDBusMessag
     FUNCTION(const char *, secret_value_get_content_type, (SecretValue *value))                              \
     FUNCTION(void, secret_value_unref, (void *value))
 
-// Where each function is.
+// The address of each function.
 #define CSECRET_FIELD(result, name, parameters) result (*name) parameters;
 struct csecret_functions {
     CSECRET_FUNCTIONS(CSECRET_FIELD)
@@ -148,13 +148,13 @@ struct csecret_class {
     GObject *(*constructor)(size_t type, unsigned int count, GObjectConstructParam *properties);
 };
 
-// The functions, from libsecret-1.so.0 and the libraries it brings; found once, for good. NULL when the
-// library or one of the functions is not there, and `missing` then says which.
+// The functions of libsecret-1.so.0 and the libraries that it links, looked up once. Returns NULL when the
+// library or one of the functions is missing, and `missing` then names it.
 const struct csecret_functions *csecret_load(const char **missing);
 
-// g_initable_new of a SecretService on `connection`, which is not the session's shared one: it opens a
-// session, on the calling thread, until `cancellable` is cancelled. Nothing is loaded and no signal is
-// connected. NULL with `error` set when it fails.
+// g_initable_new of a SecretService on `connection`, which is not the session's shared one. Opens a session
+// on the calling thread, until `cancellable` is cancelled. Loads nothing and connects no signal. Returns NULL
+// with `error` set after a failure.
 SecretService *csecret_open_session(const struct csecret_functions *functions, GDBusConnection *connection,
                                     GCancellable *cancellable, GError **error);
 
@@ -162,12 +162,12 @@ SecretService *csecret_open_session(const struct csecret_functions *functions, G
 SecretValue *csecret_value(const struct csecret_functions *functions, const void *bytes, size_t count,
                            const char *content_type);
 
-// Whether `value` has the type that is written `type`.
+// Whether `value` has the type written as `type`.
 static inline int csecret_is(const struct csecret_functions *functions, GVariant *value, const char *type) {
     return functions->g_variant_is_of_type(value, (const GVariantType *)type);
 }
 
-// g_variant_new_array of elements whose type is written `type`.
+// g_variant_new_array of elements of the type written as `type`.
 static inline GVariant *csecret_array(const struct csecret_functions *functions, const char *type,
                                       GVariant *const *elements, size_t count) {
     return functions->g_variant_new_array((const GVariantType *)type, elements, count);

@@ -30,7 +30,7 @@ package final class TerminalLines: Sendable {
             var line: [UInt8] = []
             while !isOver.withLock({ $0 }) {
                 guard Self.isInForeground else {
-                    // No event tells of the return to the foreground.
+                    // No event reports the return to the foreground.
                     event.wait(atMost: .milliseconds(200))
                     continue
                 }

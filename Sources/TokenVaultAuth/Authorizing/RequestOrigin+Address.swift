@@ -35,7 +35,7 @@ extension RequestOrigin {
             }
             port = number
         }
-        // Nothing else ends a host and its port: an `@` would make them a user.
+        // No other character ends a host and its port. Before an `@`, the text would be a user name.
         switch bytes.byte(at: end) {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): break
         default: return nil

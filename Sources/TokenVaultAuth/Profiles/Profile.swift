@@ -40,7 +40,7 @@ package struct Profile: Sendable, Equatable {
             let origin = RequestOrigin(address: endpoint), origin.keepsSecrets,
             origin == RequestOrigin(address: settings.issuer)
                 || settings.allowedOrigins.contains(origin.text),
-            // The query is added as it is.
+            // The query is appended to the address, and a fragment would swallow it.
             !endpoint.contains("#")
         else { return nil }
         let client = settings.clientID.utf8.map { Self.encoded($0) }.joined()

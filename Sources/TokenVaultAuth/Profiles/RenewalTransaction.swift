@@ -123,7 +123,8 @@ package struct RenewalTransaction<Provider: SessionProvider>: Sendable {
                 }
             } catch {
                 pause = try attempts.pause(after: error, atMost: patience)
-                // A request that no time is left for would hide the answer to this one.
+                // Without time for another request, this error is the result: the timeout of that request
+                // would hide it.
                 if let deadline, deadline.remaining <= pause { throw error }
             }
             await time.pause(pause)

@@ -81,8 +81,8 @@ struct RefreshTransaction: Sendable {
             let answer = await configuration.bounded { [provider] in
                 try await provider(request).usable()
             } late: { late in
-                // No caller waits any more, and another process may hold the lease. Stored only if the old
-                // tokens are still there.
+                // No caller waits any more, and another process may hold the lease. The new tokens are stored
+                // only if the old tokens are still there.
                 _ = try? await save(
                     UnsavedSession(
                         record: pending.refreshed(by: late, begun: start),
@@ -118,7 +118,7 @@ struct RefreshTransaction: Sendable {
     private func checkLoss(_ record: SessionRecord, since begun: Date) throws(TokenError) {
         guard let lost = record.intent?.lost, lost.isLate || lost.count > 1,
             lost.end > begun.timeIntervalSince1970,
-            // The clocks of two machines are not compared: a clock that is ahead holds off no other process.
+            // The clocks of two machines are not compared: a clock that is ahead blocks no other process.
             lost.end <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }
         throw .refreshFailed(RefreshFailure(lost.isLate ? .timedOut : .interrupted), retryAfter: nil)
@@ -128,7 +128,7 @@ struct RefreshTransaction: Sendable {
         guard let pause = record.pause else { return }
         let end = Date(timeIntervalSince1970: pause.until)
         // A pause that is longer than any stored pause, or that began in the future, comes from a clock that
-        // was set since.
+        // was changed later.
         guard end > now, end < now.addingTimeInterval(RefreshBackOff.longestAsked * 2),
             (pause.begun ?? 0) <= now.timeIntervalSince1970 + TokenExpiryPolicy.clockLeeway
         else { return }

@@ -42,7 +42,7 @@ public final class TokenRefreshCoordinator<Value: Sendable>: Sendable {
         self.sleep = sleep
     }
 
-    // The time that an operation needs after a suspension to read an answer or give it up, and to store it.
+    // The time that an operation needs after a suspension: to read or to abandon an answer, and to store it.
     private static var timeAfterAbsence: Duration { .seconds(40) }
 
     /// The number of operations so far.

@@ -103,7 +103,7 @@ public struct StorageChooser: Sendable {
             error.reason = .chosenStorageMissing(error.reason)
             throw error
         case (.isUnusable(let error), nil): throw error
-        // The remembered store would be made again, but its tokens are lost: a new store must not hide that.
+        // The remembered store is missing, and its tokens are lost. A new store would hide the loss.
         default: throw failure(.unavailable, .chosenStorageMissing(nil))
         }
     }

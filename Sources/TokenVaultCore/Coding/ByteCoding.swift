@@ -40,7 +40,7 @@
     {
         let count = Value.bitWidth / 8
         guard remaining >= count else { throw .tooShort }
-        // Inside the bytes: `end` is at most their count.
+        // In bounds: `end` is at most the number of bytes.
         let value = unsafe bytes.withUnsafeBytes { buffer in
             unsafe buffer.loadUnaligned(fromByteOffset: position, as: Value.self)
         }
@@ -75,7 +75,7 @@
     }
 
     @inlinable func text(in range: Range<Int>) throws(FormatError) -> String {
-        // Faster than `String(validating:as:)`: invalid UTF-8 comes out as other bytes.
+        // Faster than `String(validating:as:)`: invalid UTF-8 decodes to other bytes, which differ below.
         let text = String(decoding: bytes[range], as: UTF8.self)
         guard text.utf8.count == range.count, text.utf8.elementsEqual(bytes[range]) else {
             throw .outOfBounds

@@ -1,6 +1,6 @@
 internal import SystemPackage
 package import TokenVaultCrypto
-// Public, for the function that every use of the disk goes through is inlined there.
+// Public, because the function around every disk access is inlined into users of that module.
 public import TokenVaultPlatform
 
 /// The file backend's errors. The public call fills in the operation.

@@ -13,12 +13,12 @@ package final class BusCall: Sendable {
     struct State {
         var replies: [UInt32: BusReply] = [:]
         var isCancelled = false
-        // A write was sent: a cancellation comes too late.
+        // A write was sent, so a cancellation comes too late.
         var isWriting = false
         var hasTurn = false
         var isWriter = false
         var prompt: PromptOutcome?
-        // The keyrings that have to be unlocked before the call can go on, and what in them it is about.
+        // The keyrings to unlock before the call can continue, and the items in them that the call needs.
         var locked: [String] = []
         var lockedItems: [String] = []
     }
@@ -69,7 +69,8 @@ package final class BusCall: Sendable {
     ) throws(TokenStorageError) -> Value {
         let end = longest.map { Deadline(after: $0) } ?? deadline.withLock { $0 }
         while true {
-            // GIO tells a lost connection only to who runs its loop: it is asked now and then.
+            // GIO reports a lost connection only through its main loop, which this process does not run. The
+            // connection is therefore checked at intervals.
             let wasLost = isLost()
             let answer: Answer<Value>? = state.wait(atMost: min(end.remaining, .milliseconds(100))) { state in
                 if let value = body(&state) { return .value(value) }

@@ -189,7 +189,7 @@ private final class FilterContext: Sendable {
         guard let list = unsafe list, unsafe library.c.pointee.g_unix_fd_list_get_length(list) > 0 else {
             return nil
         }
-        // A copy: the message closes its own.
+        // Duplicates the descriptor: the message closes its own.
         let number = unsafe library.c.pointee.g_unix_fd_list_get(list, 0, nil)
         return number >= 0 ? PassedDescriptor(number) : nil
     }
@@ -200,8 +200,8 @@ private final class FilterContext: Sendable {
             .map { unsafe Variant(library, keeping: $0) }
         let sender = unsafe library.text(library.c.pointee.g_dbus_message_get_sender(message))
         let type = unsafe library.c.pointee.g_dbus_message_get_message_type(message)
-        // G_DBUS_MESSAGE_TYPE_METHOD_RETURN, ERROR, SIGNAL. What somebody else replies, the library does not
-        // see either.
+        // G_DBUS_MESSAGE_TYPE_METHOD_RETURN, ERROR, SIGNAL. A reply from any other sender is dropped before
+        // the library sees it.
         if type == 2 || type == 3, !inbox.mayReply(sender) { return true }
         switch type {
         case 2:

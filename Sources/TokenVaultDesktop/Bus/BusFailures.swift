@@ -69,7 +69,7 @@ extension TokenStorageError {
         case BusErrorName.limitsExceeded, BusErrorName.noMemory:
             return .secretService(.resourcesExhausted, .busError(said))
         default:
-            // `org.freedesktop.DBus.Error.Spawn.*`: the service is known and did not start.
+            // `org.freedesktop.DBus.Error.Spawn.*`: the bus knows the service, but the service did not start.
             if name.hasPrefix(BusErrorName.spawnPrefix) { return .didNotStart(said) }
             return .secretService(.ioFailure, .busError(said))
         }

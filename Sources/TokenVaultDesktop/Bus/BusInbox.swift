@@ -24,10 +24,10 @@ package final class BusInbox: Sendable {
         var waiting: [UInt32: BusCall] = [:]
         var prompts: [String: BusCall] = [:]
         var listener: (@Sendable (BusSignal) -> Void)?
-        // The request for the writers' name, and whose call it was.
+        // The request for the writers' name, and the call that sent it.
         var nameRequest: UInt32?
         var writer: BusCall?
-        // The connection that owns the service's name, and how often the bus told of another one.
+        // The connection that owns the service's name, and how many changes of the owner the bus reported.
         var owner: String?
         var ownerChanges = 0
     }
@@ -95,7 +95,7 @@ package final class BusInbox: Sendable {
 
     /// A signal.
     func take(_ signal: BusSignal) {
-        // Any program can send a signal of any name to this connection; who sent it, the bus says.
+        // Any program can send a signal of any name to this connection. The sender comes from the bus.
         if signal.interface == BusName.bus {
             guard signal.sender == BusName.bus else { return }
         } else if service.interfaces.contains(signal.interface) {
@@ -109,11 +109,13 @@ package final class BusInbox: Sendable {
                 values[0].bool == false ? .completed(values[1].content) : .dismissed
             call.deliver { $0.prompt = outcome }
         case (BusName.bus, "NameAcquired") where signal.subject == BusName.writer:
-            // Before the reply of the request in hand, it is about an earlier one that was given up.
+            // A signal before the reply to the present request belongs to an earlier request that was given
+            // up.
             let call = state.withLock { $0.nameRequest == nil ? $0.writer : nil }
             call?.deliver { $0.isWriter = true }
         case (BusName.bus, "NameOwnerChanged") where signal.subject == service.name:
-            // Name, old owner, new owner: a connection's own name, empty when there is none.
+            // The values are name, old owner and new owner: a connection's own name, or empty without an
+            // owner.
             let owner = signal.values.flatMap { $0.count == 3 ? $0[2].text : nil } ?? ""
             let calls = state.withLock { state in
                 state.owner = owner.isEmpty ? nil : owner

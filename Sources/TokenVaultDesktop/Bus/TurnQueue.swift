@@ -41,7 +41,7 @@ final class TurnQueue: Sendable {
                 state.waiting.remove(at: index)
                 return true
             }
-            // The turn came just now: it is for the next one.
+            // The turn came just before the call gave up: the next call gets it.
             if !gaveUp {
                 call.deliver { $0.hasTurn = false }
                 release()

@@ -45,7 +45,7 @@ struct CollectionFinder: KeyringPrompting {
             if case .error = reply { continue }
             if Bytes.areEqual(try KeyringLink.property(reply).text, label) { return path }
         }
-        // A service may take a name that no alias can have for a mistake.
+        // A service may report an error for a name that no alias can have.
         guard label.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
         return try collection(called: label)
     }

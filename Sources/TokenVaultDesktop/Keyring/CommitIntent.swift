@@ -131,7 +131,7 @@ struct CommitIntent: Sendable {
         guard try reader.integer(UInt8.self) == Self.version else { throw .newerVersion }
         service = try reader.text(limit: TokenKey.maximumLength)
         generation = Generation(rawValue: try reader.integer(UInt64.self))
-        // Any program of the person can leave such an item: what it says is believed within bounds only.
+        // Any program of the user can leave such an item, so its values are accepted within bounds only.
         guard NameRules.fits(service), generation.rawValue <= WallClock.microseconds + 86_400_000_000
         else { throw .outOfBounds }
         var position = 4 + length
@@ -173,7 +173,7 @@ struct CommitIntent: Sendable {
             let name = try reader.text(limit: Validation.longestTexts)
             attributes[name] = try reader.text(limit: Validation.longestTexts)
         }
-        // Nothing that a caller could not have given, or that a keyring does not keep.
+        // Rejects metadata that a caller could not have given, or that a keyring does not keep.
         guard Bytes.areEqual(policy, AccessPolicy.whenUnlocked.rawValue),
             Bytes.areEqual(Validation.fitting(label: label), label),
             Validation.fitting(attributes: attributes) == attributes, Validation.isWritable(created),

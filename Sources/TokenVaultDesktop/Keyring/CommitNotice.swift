@@ -11,7 +11,7 @@ struct CommitNotice {
     static let path = "/org/tokenvault/Commits"
     private static let signal = "Committed"
     private static let type = "(sta(sb))"
-    // A longer one is several notices.
+    // A longer list of keys is sent as several notices.
     private static let mostKeys = 500
 
     let service: String
@@ -74,7 +74,7 @@ extension SecretService {
     /// Tells this process's readers what they were not told yet.
     func publish(_ notice: CommitNotice) {
         if notice.keys.count > 1 { memory.noteCommit(in: notice.service) }
-        // What is news is decided and told at once: readers never go backwards.
+        // One lock covers the decision and the report, so that readers never go backwards.
         publishing.withLock { _ in
             for (key, isDeleted) in notice.keys {
                 let name = KeyringMemory.Name(notice.service, key)

@@ -15,7 +15,7 @@ struct CommitPlan {
     private var existed: [Bool] = []
     private var newest: UInt64 = 0
 
-    // What a commit is written down in is one item, with a third on top for Base64.
+    // The intent of a commit is one item, and Base64 adds a third to its length.
     private static let largestCommit = 32 << 20
 
     init(service: String) { self.service = service }
@@ -128,7 +128,8 @@ struct CommitPlan {
         let path = try writer.create(
             intent.attributes, in: try collection(access), label: intent.label, secret: secret, replace: false
         )
-        // From here on it has happened: who reads answers from the intent, who writes next finishes it.
+        // From here on the commit has happened: readers answer from the intent, and the next writer finishes
+        // it.
         access.memory.begin(intent)
         var isFinished = false
         defer { access.memory.end(intent, isFinished: isFinished) }

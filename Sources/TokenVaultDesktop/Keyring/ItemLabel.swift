@@ -17,7 +17,7 @@ struct ItemLabel {
     private static let labelled = " (generation "
     private static let unlabelled = " (unlabelled, generation "
     private static let written = ", written "
-    // The year 2112: what is beyond was not written by a clock, and leaves room for those to come.
+    // The year 2112. No clock writes a later generation, and later generations have room above it.
     static let bound: UInt64 = 1 << 52
 
     /// What to write for an item at a time, in seconds since 1970.
@@ -43,13 +43,13 @@ struct ItemLabel {
             return
         }
         text = mark.text
-        // A clock that is right within a day made neither: somebody made them up.
+        // A clock that is right within a day wrote neither number: another program invented them.
         let latest = min(seconds, Self.bound) + 86_400
         guard mark.number / 1_000_000 <= latest, mark.written <= latest else {
             generation = ofChange
             return
         }
-        // Within a second of the writing, the change is the writing itself.
+        // Within a second of the writing, the reported change is the writing itself.
         guard seconds > mark.written + 1 else {
             generation = Generation(rawValue: mark.number)
             return

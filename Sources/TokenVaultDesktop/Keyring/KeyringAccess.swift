@@ -49,7 +49,7 @@ struct KeyringAccess: KeyringPrompting {
     static let collectionIsGone = TokenStorageError.secretService(
         .unavailable, .changedMeanwhile(.keyringReplaced))
 
-    // How many calls are in flight at once: the bus keeps a few hundred for each connection.
+    // The most calls in flight at once: the bus keeps a few hundred for each connection.
     static let mostAtOnce = 100
 }
 
@@ -71,12 +71,12 @@ extension SecretService {
             do throws(TokenStorageError) {
                 return try body(access)
             } catch {
-                // What was sent was refused: nothing is begun.
+                // The service refused the request, so no change has begun.
                 let isRefused =
                     error == KeyringAccess.sessionIsGone || error == KeyringAccess.collectionIsGone
                     || error == .keyringIsLocked
                 var (locked, items) = call.state.withLock { ($0.locked, $0.lockedItems) }
-                // A service may lock each item, though its keyring is open.
+                // A service may lock each item even while its keyring is unlocked.
                 if !items.isEmpty, unlocked.isSuperset(of: locked) { swap(&locked, &items) }
                 if locked.isEmpty, let collection = access.collection { locked = [collection] }
                 if isRefused {

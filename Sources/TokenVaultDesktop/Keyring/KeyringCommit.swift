@@ -46,7 +46,7 @@ extension KeyringAccess {
     func asWriter<Value>(
         _ body: () throws(TokenStorageError) -> Value
     ) throws(TokenStorageError) -> Value {
-        // The name belongs to the connection: one thread that gives it back would take it from the others.
+        // The name belongs to the connection: a thread that released it would take it from the other threads.
         try service.writers.alone(call) { () throws(TokenStorageError) in try asOnlyWriter(body) }
     }
 
@@ -62,7 +62,8 @@ extension KeyringAccess {
             link.connection.inbox.forgetWriter()
             link.connection.tell(.bus("ReleaseName", link.make.tuple([name])))
         }
-        // Whether the default keyring is still the same one is asked meanwhile: another writer may know better.
+        // Also asks whether the default keyring is still the same one: another writer may have chosen
+        // another.
         let alias = try CollectionFinder.defaultMethod(service, link).map {
             (method) throws(TokenStorageError) in
             try link.connection.send(method, for: call)

@@ -25,7 +25,7 @@ extension KeyringAccess {
                 try finish(intent, at: path)
             } catch {
                 guard error.code == .outcomeUnknown else { throw error }
-                // Unknown is the end of that commit; the call's own is not begun.
+                // The unknown outcome is that of the earlier commit; the call's own commit has not begun.
                 throw .secretService(.unavailable, .earlierCommitUnfinished(error.reason))
             }
         }
@@ -56,7 +56,7 @@ extension KeyringAccess {
     ) throws(TokenStorageError) -> [(path: String, intent: CommitIntent)] {
         var unseen = memory.unseen
         if unseen.isEmpty { return [] }
-        // What is in a locked keyring may be unlocked by now.
+        // A keyring that was locked may be unlocked by now.
         if unseen.mustSearch || unseen.hasLockedIntents { try searchCommits() }
         if unseen.mustSearchItems {
             try searchItems()
@@ -75,7 +75,7 @@ extension KeyringAccess {
                 wereLocked.insert(path)
                 continue
             }
-            // Gone meanwhile: its writer finished it, and what was read before may be a mixture.
+            // The commit is gone: its writer finished it, and values that were read before may be a mixture.
             guard let bytes = try secretBytes(replies[0], path) else {
                 memory.noteFinishedCommit()
                 continue
@@ -92,14 +92,14 @@ extension KeyringAccess {
         }
         guard let service, memory.unseen.hasLockedIntents else { return intents }
         let ofService = try paths(of: CommitIntent.query(service: service), asksHome: false)
-        // What its items are, only the commit tells.
+        // Only the commit tells what the items of the service are.
         try requireUnlocked(ofService.locked)
         let unknown = ofService.unlocked.filter { !unseen.intents.contains($0) || wereLocked.contains($0) }
         // Any program can make an item with such an attribute.
         guard
             try attributes(at: unknown).contains(where: { $0.attributes.map(CommitIntent.isCommit) ?? false })
         else { return intents }
-        // Its keyring was unlocked meanwhile.
+        // The keyring of a commit was unlocked meanwhile.
         guard round < Self.mostSearches else {
             throw .secretService(.unavailable, .changedMeanwhile(.keyringCommits))
         }

@@ -34,10 +34,10 @@ struct KeyringItem: Sendable {
     private static let expiresName = "tokenvault:expires"
     private static let policyName = "tokenvault:policy"
     private static let encodingName = "tokenvault:encoding"
-    // What gnome-keyring tells of a keyring that was not unlocked yet: each attribute's MD5.
+    // gnome-keyring shows the MD5 of each attribute of a keyring that was not unlocked yet.
     private static let hashed = "gkr:compat:hashed:"
     private static let hashedSchema = "920e8b4d907ceff837fb61a42bee4981"
-    // For names of the caller's that mean something here, or to the service.
+    // Prefixes the caller's attribute names that have a meaning here, or for the service.
     private static let escape = "tokenvault:attribute:"
 
     // MARK: - Attributes
@@ -56,7 +56,7 @@ struct KeyringItem: Sendable {
         let others = names(service, key?.name)
         if ours == others { return [Search(query: ours, findsOurs: true, findsOthers: true)] }
         let searchForOurs = Search(query: ours, findsOurs: true, findsOthers: false)
-        // No attribute has U+0000: D-Bus has no such text.
+        // D-Bus texts cannot contain U+0000, so no attribute has one.
         let isPossible = others.allSatisfy { !$0.value.utf8.contains(0) }
         guard withOthers, isPossible else { return [searchForOurs] }
         return [searchForOurs, Search(query: others, findsOurs: false, findsOthers: true)]

@@ -9,7 +9,7 @@ final class KeyringLink: Sendable {
     private struct State {
         var session: SecretSession?
         var collection: String?
-        // Grows when the service on the bus is another one.
+        // Grows when another process becomes the service on the bus.
         var epoch = 0
     }
 

@@ -2,8 +2,8 @@ internal import TokenVaultCore
 
 /// Looks for items in every keyring, and says what a reader and a writer may take for absent.
 extension KeyringAccess {
-    /// What the keyrings have of a service: of one key, or of all. What locked ones have is not read. Throws `ioFailure`
-    /// when what is found is always gone before it is looked at.
+    /// Returns the items of a service in all keyrings: of one key, or of all keys. Does not read the items of
+    /// locked keyrings. Throws `unavailable` when other programs replace items faster than they can be read.
     func search(_ name: String, _ key: TokenKey?) throws(TokenStorageError) -> KeyringSearch {
         let searches = KeyringItem.searches(service: name, key: key, withOthers: readsOthers)
         var gone: Set<String> = []
@@ -15,7 +15,8 @@ extension KeyringAccess {
                 try properties(at: paths.unlocked)
             }
             let missing = Set(paths.flatMap(\.unlocked)).subtracting(found.joined().map(\.path))
-            // Replaced meanwhile: what took its place is found by another search. A service may list what is gone for ever.
+            // The missing items were replaced, and another search finds their replacements. A service may
+            // also list items that no longer exist.
             if missing.isSubset(of: gone) {
                 var search = KeyringSearch(home: collection, isHomeLocked: isHomeLocked)
                 for (index, names) in searches.enumerated() {
@@ -42,7 +43,7 @@ extension KeyringAccess {
         for (path, properties) in found {
             let item = KeyringItem(path: path, properties: properties, orOthers: readsOthers)
             if properties["Locked"]?.bool == true {
-                // Locked since it was found, or read from a service that was started since.
+                // The item was locked after the search, or comes from a service that was started since.
                 let owner = KeyringItem.owner(ofLocked: properties["Attributes"]?.attributes)
                 add(locked: path, owner, to: &search, names)
             } else if let item {
@@ -69,8 +70,8 @@ extension KeyringAccess {
     /// Keeps in memory the items of ours that a search found alone.
     private func remember(_ search: KeyringSearch, _ name: String, since moment: UInt64) {
         for (key, found) in search.ours {
-            // A locked keyring may have an item that counts more, and a store is to replace every duplicate: the key is
-            // searched each time.
+            // The key is searched each time: a locked keyring may have an item that counts more, and a store
+            // has to replace every duplicate.
             if search.locked.isEmpty, found.duplicates.isEmpty {
                 memory.remember(found.item, KeyringMemory.Name(name, key), since: moment)
             }

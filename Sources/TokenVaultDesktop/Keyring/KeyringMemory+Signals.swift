@@ -3,7 +3,7 @@ internal import TokenVaultCore
 
 /// What the service tells of items, and what has to be looked at because of it.
 extension KeyringMemory {
-    // More items than these are not looked at one by one: those of ours among them are searched.
+    // Up to this number, unknown items are read one by one. Beyond it, a search finds our items among them.
     private static let mostUnknown = 200
 
     /// The service tells of an item; on GIO's thread. Returns whose item was there, and whether a write of
@@ -25,7 +25,7 @@ extension KeyringMemory {
             state.toldOf[path] = state.told
             if let name { state.items[name]?.isCurrent = false }
             if member == "ItemChanged" {
-                // Its attributes may be others now.
+                // Another program's item may have other attributes now.
                 if state.foreign.remove(path) != nil { Self.mark(path, &state) }
             } else if state.isWriting {
                 state.madeMeanwhile[path, default: 0] += 1
@@ -70,13 +70,13 @@ extension KeyringMemory {
         state.withLock { state in
             state.isWriting = false
             let signals = path.flatMap { state.madeMeanwhile.removeValue(forKey: $0) } ?? 0
-            // The service told of it before it answered: it will of others too.
+            // The service reported the item before it answered, so it will do the same for other items.
             if signals > 0 { state.hasToldFirst = true }
             if let item {
                 let name = Name(item.metadata.service, item.metadata.key)
                 state.remember(item, name, isCurrent: signals == 1, since: state.writingSince)
             } else if let path {
-                // A commit of our own.
+                // The intent of a commit of our own.
                 state.intents.insert(path)
             }
             for path in state.madeMeanwhile.keys where !state.isKnown(path) { Self.mark(path, &state) }
@@ -140,7 +140,7 @@ extension KeyringMemory {
             state.overflowed = nil
             let new = paths.filter { !state.isKnown($0) }
             guard new.count > Self.mostUnknown else { return state.unknown.formUnion(new) }
-            // Any of them may be another item of a key that is known: each key is searched anew.
+            // Each new item may be another item of a known key, so every key is searched again.
             state.items = [:]
             state.names = [:]
         }
@@ -149,12 +149,12 @@ extension KeyringMemory {
     /// The item at `path` was looked at after `moment`: its schema, and its name when it is an item of ours.
     func hasSeen(_ path: String, schema: String?, _ name: Name?, since moment: UInt64) {
         state.withLock { state in
-            // A commit counts at once, whatever was told since: others may have read by it.
+            // A commit counts at once, whatever was reported since: other processes may have read by it.
             if schema == CommitIntent.schema, name == nil { state.intents.insert(path) }
             guard state.toldOf[path] ?? 0 <= moment else { return }
             state.unknown.remove(path)
             if let name {
-                // Another item of a key that may be known: that key is searched anew.
+                // Another item of a key that may be known, so that key is searched again.
                 guard state.names[path] != name, let old = state.items.removeValue(forKey: name) else {
                     return
                 }

@@ -32,39 +32,40 @@ final class KeyringMemory: Sendable {
     }
 
     struct State {
-        // With what was told when each was searched.
+        // `since` is the number of signals when the item was searched.
         var items: [Name: (item: KeyringItem, isCurrent: Bool, since: UInt64)] = [:]
         var names: [String: Name] = [:]
-        // Signals are counted; for each path the number of the last one about it.
+        // The number of signals, and for each path the number of the last signal about it.
         var told: UInt64 = 0
         var toldOf: [String: UInt64] = [:]
-        // The number of the last signal about a keyring itself: what was searched before may not be what counts.
+        // The number of the last signal about a keyring itself: an earlier search may have found an item that
+        // no longer counts.
         var toldOfKeyrings: UInt64 = 0
         // The number of the last signal about an unknown item.
         var lastUnknown: UInt64 = 0
         var hasToldFirst = false
-        // Items that came into being, or were replaced, while we made one, and how often.
+        // The items that were created or replaced during our own write, and how often.
         var isWriting = false
         var writingSince: UInt64 = 0
         var madeMeanwhile: [String: Int] = [:]
-        // Items that nobody looked at, those of no TokenVault, and commits under way.
+        // The items that were not read yet, the items of other programs, and commits under way.
         var mustSearch = true
         var unknown: Set<String> = []
-        // What was told last when there came to be more of these than are looked at one by one.
+        // The number of signals when there were too many unknown items to read one by one.
         var overflowed: UInt64?
         var foreign: Set<String> = []
         var intents: Set<String> = []
-        // Commits under way in locked keyrings, of whichever service.
+        // Commits under way in locked keyrings, of any service.
         var lockedIntents: Set<String> = []
         var newest: UInt64 = 0
         var ownCommits: [TokenKey: CommitIntent] = [:]
-        // Grows with every commit of several changes that began or ended, for each service.
+        // For each service, grows with every commit of several changes that begins or ends.
         var commits: [TokenKey: UInt64] = [:]
         var announced: [Name: Announced] = [:]
 
         mutating func remember(_ item: KeyringItem, _ name: Name, isCurrent: Bool, since moment: UInt64) {
             if let old = items[name]?.item.path { names[old] = nil }
-            // Another program gave the item that is there another name.
+            // Another program gave the existing item another name.
             if let former = names[item.path], former != name { items[former] = nil }
             items[name] = (item, isCurrent, moment)
             names[item.path] = name
@@ -96,7 +97,7 @@ final class KeyringMemory: Sendable {
     func forgetAll() {
         state.withLock { state in
             var fresh = State()
-            // What was asked before is not remembered after: its moment is too early.
+            // Results of searches that began before this reset do not count: their moment is too early.
             fresh.told = state.told + 1
             fresh.toldOfKeyrings = fresh.told
             fresh.newest = state.newest
@@ -149,7 +150,8 @@ final class KeyringMemory: Sendable {
     /// A generation above every one seen, not below `now` in microseconds since 1970.
     func nextGeneration(now: UInt64, above seen: UInt64) -> Generation {
         state.withLock { state in
-            // The clock was set back by more than a day: readers would not believe what goes on from there.
+            // The clock was set back by more than a day. Readers would reject generations that continue from
+            // there.
             if state.newest > now + 86_400_000_000 { state.newest = 0 }
             state.newest = max(now, min(max(state.newest, seen), ItemLabel.bound - 2) + 1)
             return Generation(rawValue: state.newest)
@@ -189,7 +191,7 @@ final class KeyringMemory: Sendable {
     /// Another process made a commit of several changes.
     func noteCommit(in service: String) {
         state.withLock { state in
-            // Only of services that somebody here reads: any program can name any number of others.
+            // Counts only services that this process reads: another program can name any number of services.
             let name = TokenKey(service)
             if let count = state.commits[name] { state.commits[name] = count + 1 }
         }

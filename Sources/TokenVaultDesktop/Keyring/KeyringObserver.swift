@@ -6,7 +6,7 @@ internal import TokenVaultPlatform
 /// generation tells whether that is news.
 final class KeyringObserver: Sendable {
     private struct State {
-        // Since when each service is watched, in microseconds since 1970.
+        // When the watch of each service began, in microseconds since 1970.
         var since: [TokenKey: UInt64] = [:]
         var changed: Set<String> = []
         var deleted: Set<KeyringMemory.Name> = []
@@ -92,7 +92,7 @@ extension SecretService {
     /// Looks at every item of a watched service: from now on a signal about one of them says something.
     private func catchUp(_ service: String) {
         let call = BusCall(timeout: configuration.timeout)
-        // Without a keyring there is nothing to watch; the next call that finds one catches up.
+        // Without a keyring there is nothing to watch; the next call that finds a keyring catches up.
         _ = try? withKeyring(call, mayAsk: false) { (access) throws(TokenStorageError) in
             _ = try access.search(service, nil)
         }
@@ -132,7 +132,7 @@ extension KeyringAccess {
     /// Publishes the deletions of the items `names` with a generation of our own. Leaves out the items that a
     /// TokenVault deleted, and those that are there again.
     fileprivate func noteDeletions(_ names: [KeyringMemory.Name]) throws(TokenStorageError) {
-        // By then a writer that deleted some of them has finished, and has sent its notice.
+        // Waits for a writer that deleted some of the items: it has then finished and sent its notice.
         try asWriter { () throws(TokenStorageError) in
             for name in names where memory.announced(name).map({ !$0.isDeleted }) ?? true {
                 let search = try search(name.service.name, name.key)

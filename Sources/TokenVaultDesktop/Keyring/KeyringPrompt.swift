@@ -15,7 +15,7 @@ extension KeyringAccess {
             guard Set(values[0].texts ?? []).isSuperset(of: collections) else { throw .keyringIsLocked }
             return
         }
-        // Those that needed no prompt are not in its result.
+        // The result of the prompt leaves out keyrings that needed no prompt.
         let open = values[0].texts ?? []
         guard let result = try run(prompt: prompt) else { throw .promptWasDismissed }
         guard Set(open + (result.texts ?? [])).isSuperset(of: collections) else { throw .keyringIsLocked }

@@ -13,7 +13,7 @@ extension KeyringAccess {
         var rounds = 0
         while true {
             try call.check()
-            // Before what is under way is looked at: an item that comes after that may count more.
+            // Taken before the look at commits under way: an item that comes later may count more.
             let moment = memory.moment
             if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.secret }
             guard let known = try known(service, key) else { return nil }
@@ -50,7 +50,8 @@ extension KeyringAccess {
             guard let known = try known(service, key) else { return nil }
             let path = known.item.path
             let properties = link.propertiesMethod(path, of: BusName.item)
-            // The same before and after: nobody wrote in between.
+            // The metadata is read before and after the secret. If both are the same, no program wrote in
+            // between.
             let replies = try ask([properties, link.secretMethod(path, session), properties])
             guard let before = try item(path, replies[0]), let after = try item(path, replies[2]),
                 after.isOthers == known.item.isOthers, KeyringItem.isItem(after, of: service, key),
@@ -70,7 +71,8 @@ extension KeyringAccess {
         while true {
             try call.check()
             if let outcome = try outcomeUnderWay(service, key) { return outcome.item?.metadata }
-            // Before it is recalled: a keyring that is unlocked after that may have what counts more.
+            // Taken before the item is recalled: a keyring that is unlocked later may have an item that
+            // counts more.
             let moment = memory.moment
             guard let known = memory.recall(name) else {
                 return try find(service, key)?.item.metadata
@@ -95,10 +97,11 @@ extension KeyringAccess {
             try call.check()
             let commits = memory.commits(in: service)
             let listing = try listing(of: service, query)
-            // Read in parts: a commit in between may be in some of them only.
+            // The list was read in parts, and only some of them may show a commit in between.
             if commits == memory.commits(in: service) { return listing }
         }
-        // Others commit all the time, or some program only says so: nobody does while it is our turn.
+        // Other processes commit all the time, or a program only claims so. During our own turn no process
+        // commits.
         return try asWriter { () throws(TokenStorageError) in try listing(of: service, query) }
     }
 
@@ -171,7 +174,7 @@ extension KeyringAccess {
         }
         let value = try KeyringLink.values(reply, "((oayays))")[0]
         guard let bytes = session.decrypt(value) else {
-            // Encrypted for another session: the service was replaced in between.
+            // The secret is encrypted for another session: the service was replaced in between.
             throw Self.sessionIsGone
         }
         return bytes

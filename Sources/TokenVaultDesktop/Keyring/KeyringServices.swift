@@ -25,7 +25,7 @@ extension KeyringAccess {
             }
         }
         services.remove(TokenKey(SecretServiceVaultKeys.service))
-        // What has the name of a service that is listed is counted with that.
+        // An item with the name of a listed service counts as a part of that service.
         let unlisted = nameless.count { name in name.map { !services.contains(TokenKey($0)) } ?? true }
         let (hidden, passedOver) = try hidden(at: paths.locked, lockedCommits())
         return ServiceListing(

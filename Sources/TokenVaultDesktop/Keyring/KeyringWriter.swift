@@ -68,7 +68,7 @@ struct KeyringWriter {
             path = made
             return made
         }
-        // A service may ask the person first.
+        // A service may prompt the user first.
         guard let prompt = values[1].text, prompt != "/" else { throw KeyringLink.unexpected }
         guard let result = try ask(prompt) else { throw .promptWasDismissed }
         guard result.isOf("o"), let made = result.text, made != "/" else { throw KeyringLink.unexpected }
@@ -87,7 +87,7 @@ struct KeyringWriter {
             throw access.locked(items: [path])
         }
         let prompt = try KeyringLink.values(reply, "(o)")[0].text ?? "/"
-        // A service may ask the person first, and nothing is deleted before they agree.
+        // A service may prompt the user first, and deletes nothing before the user agrees.
         if prompt != "/", try ask(prompt) == nil { throw .promptWasDismissed }
         memory.forget(path: path)
     }
@@ -100,7 +100,7 @@ struct KeyringWriter {
             access.call.deliver { $0.isWriting = true }
             return result
         } catch {
-            // The person may have agreed before the service ended.
+            // The user may have agreed before the service ended.
             throw error.code == .unavailable ? unknown(error.reason) : error
         }
     }

@@ -6,7 +6,8 @@ internal import TokenVaultCrypto
 /// by Diffie-Hellman (`dh-ietf1024-sha256-aes128-cbc-pkcs7`).
 @safe final class SecretSession: @unchecked Sendable {
     private let library: SecretLibrary
-    // Its session is set before this is made and never again: encoding and decoding only read it.
+    // The service's session is set before this object exists and never again, so encoding and decoding only
+    // read it.
     private let service: OpaquePointer
 
     /// The session's object path, for the service's calls.

@@ -34,7 +34,7 @@ enum WireEncoding: String {
         guard let first = unsafe bytes.first, let last = unsafe bytes.last else { return true }
         if first == 0x20 || last == 0x20 { return false }
         if unsafe bytes.contains(where: { $0 < 0x20 || $0 == 0x7f || $0 == 0x5c }) { return false }
-        // C1 controls are two bytes of UTF-8 and harmless; what is not UTF-8 is not text.
+        // C1 controls are two bytes of UTF-8 and harmless. Invalid UTF-8 is not text.
         return unsafe String(validating: bytes, as: UTF8.self) != nil
     }
 }

@@ -5,7 +5,7 @@ extension LogSalvage {
     /// Decides about the end of the log: a commit that a crash cut short is no loss, as it was never
     /// acknowledged.
     mutating func end(_ anchored: AnchorSlot?) throws(TokenStorageError) {
-        // Where something is lost, the first frame may be another file's.
+        // After a loss, the first frame may belong to another file.
         let isOfAnchor =
             anchored.map { epoch == nil || $0.epoch == epoch || !report.losses.isEmpty || suspect != nil }
             ?? false

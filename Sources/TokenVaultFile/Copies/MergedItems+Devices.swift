@@ -6,11 +6,11 @@ internal import TokenVaultCrypto
 // | this file | other file | the new file has |
 // |---|---|---|
 // | a set | none | the set |
-// | a set | none, removed | the set, while this file has items that need it or it is this device's; else none |
+// | a set | none, removed | the set, while this file has items that need it or the set is ours; else none |
 // | none | a set | the set, while there is room |
 // | none, removed | a set | none |
-// | a set | a set | the one that precedes, with those keys of the other that items need |
-// | a set | a set, in a file that has all of this one, or has removed this one | the other file's |
+// | a set | a set | the set that precedes, with those keys of the other that items need |
+// | a set | a set, in a file that has all of this file or has removed this set | the other file's |
 //
 // Where the last two would lose items, this file's set stays.
 //
@@ -19,7 +19,7 @@ extension MergedItems {
     /// Takes over the devices that were enrolled, renewed or removed in the other file, unless this file has items
     /// that would lose their keys. A removal can be repeated; a lost item cannot be stored again.
     mutating func takeDevices() throws(TokenStorageError) {
-        // They come first: what does not fit beside them stays out.
+        // Removed devices come first: sets that do not fit beside them stay out.
         let removed = theirs.keybag.removedDevices.filter {
             hasSameRoot || keybag.sets.contains(where: $0.isOf)
         }

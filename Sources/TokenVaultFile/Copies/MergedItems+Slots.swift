@@ -22,7 +22,7 @@ extension MergedItems {
             let isTheVaults = theirs.succession.follows(known) && !ours.succession.follows(known)
             if isTheVaults || isRotatedInTheirs && (plan.hasAllOfOurs || !isRotatedHere) {
                 guard plan.hasAllOfOurs else { throw .file(.conflict, .ancestry(.keysRotatedInCopy)) }
-                // Nothing can be left out of a file that is taken as it is.
+                // The new file would be the copy as a whole, and could not leave out a removed device.
                 guard !other.sets.contains(where: mine.hasRemoved) else {
                     throw .file(.conflict, .ancestry(.removedDeviceInCopy))
                 }
@@ -51,7 +51,7 @@ extension MergedItems {
                 guard let another = other.slots.first(where: { $0.identifier == slot.identifier }) else {
                     throw .file(.conflict, .ancestry(.slotRemovedInCopy))
                 }
-                // The later of the two took the place of one that a rotation may have locked out.
+                // The later slot replaced a slot that a rotation may have locked out.
                 guard slot.created > another.created else {
                     throw .file(.conflict, .ancestry(.slotReplacedInCopy))
                 }
@@ -89,7 +89,7 @@ extension MergedItems {
         }
         let former = self.keybag
         self.keybag = keybag
-        // Where not all have room, the same ones stay at each merge, and those that this device knows.
+        // Without room for all roots, every merge keeps the same ones, and the roots that this device knows.
         let after = try succession()
         if Set(after.all) == Set(before.all) || !after.follows(known) { self.keybag = former }
     }

@@ -253,7 +253,7 @@ struct MergedItems {
 
     /// Keeps the values that were displaced, or that both files have, and that the new file would have under no key.
     private mutating func keepLost(_ dropped: DroppedValues) throws(TokenStorageError) {
-        // Made when a value is looked for: few merges have one.
+        // Created on first use: few merges look for such a value.
         var kept: Set<Source.Place>?
         let lost = try dropped.lost(of: ours, theirs) { item, isTheirs in
             let places = kept ?? Set(sources.map(\.place))
@@ -281,8 +281,8 @@ struct MergedItems {
             keep(item, version)
             report.deleted -= 1
         }
-        // A value whose key is in use cannot move to another without being opened. For another one the new keybag has
-        // no keys.
+        // A value whose item key is in use cannot move to another key without being opened. For other values,
+        // the new keybag may have no keys.
         if unread.ours.contains(where: { used.contains($0.0) || !canKeep($0.1.entry) }) {
             for (item, version) in unread.theirs { leave(item, version) }
         }

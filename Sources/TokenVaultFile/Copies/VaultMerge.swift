@@ -96,7 +96,7 @@ struct VaultMerge {
         let before = history
         history.merge(theirHistory, left: items.left, leftNow: items.leftNow)
         guard history.knowsAsLeft(items.left) else { throw .file(.conflict, .ancestry(.tooManyLeft)) }
-        // What this device has seen in the copy is in the new file, or the report counts it as left.
+        // The new file has everything that this device has seen in the copy, or the report counts it as left.
         if !isAccepted(theirHistory, our.state, by: anchored) {
             try requireDescent(history, our.state, from: anchored)
         }

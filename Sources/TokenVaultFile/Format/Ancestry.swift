@@ -124,7 +124,7 @@ struct Ancestry: Equatable, Sendable {
     private func commitsWithout(_ values: Set<LeftValue>) -> Int {
         let tags = Set(values.map(\.storedBy))
         let places = commits.indices.filter { tags.contains(commits[$0].tag) }
-        // The commit of a value that is not listed may be any.
+        // A value without a listed commit may come from any commit.
         return Set(places.map { commits[$0].tag }) == tags ? places.first ?? commits.count : 0
     }
 

@@ -32,7 +32,7 @@ extension VaultSession {
                 } else if position == 0, try log.entry(for: item)?.0.generation == entry.generation {
                     throw .damage(at: entry.offset, .item)
                 } else if try log.values(of: item).0.contains(entry) {
-                    // It was not erased meanwhile by a deletion of the item.
+                    // No deletion of the item erased the value meanwhile, so the value is damaged.
                     listing.hide(.corrupt)
                 }
             } else if position == 0, listing.hidden > 0 {

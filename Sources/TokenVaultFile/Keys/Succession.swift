@@ -72,7 +72,7 @@ extension KeybagKeys {
         }
         defer { for key in (own + added).joined() { key.wipe() } }
         guard own.allSatisfy({ !$0.isEmpty }), added.allSatisfy({ !$0.isEmpty }) else { throw .noRoot }
-        // The names of R choose for both lists: they stay as long as each other, whatever a copy lists.
+        // The names of R decide for both lists, so that both keep the same length, whatever a copy lists.
         var names: Set<RootNames.Name> = [try name(of: own[0][0])]
         var chosen: [[SymmetricKey]] = []
         let half = added[0].indices.prefix(limit / 2).map { index in added.map { $0[index] } }

@@ -81,7 +81,7 @@ package final class LockTimer: Sendable {
             }
             if state.entries.isEmpty {
                 state.isRunning = false
-                // Announced inside the lock, so that a thread that starts now is not taken for none.
+                // Announced inside the lock, so that the announcement cannot hide a thread that starts now.
                 isIdle.announce { $0 = true }
             }
             return (state.alarm, state.entries.isEmpty)

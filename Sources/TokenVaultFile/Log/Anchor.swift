@@ -144,7 +144,7 @@ final class Anchor: Sendable {
                 state.isStuck = true
                 return .stuck
             }
-            // Another process may have moved it meanwhile; its counter must not be used again.
+            // Another process may have moved the anchor meanwhile, and its counter must not be used again.
             if let other = look(at: file, &state), other != seen, !other.isInPast(of: log) {
                 return .overtaken
             }

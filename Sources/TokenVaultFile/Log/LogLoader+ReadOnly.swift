@@ -1,7 +1,7 @@
 internal import TokenVaultCore
 internal import TokenVaultPlatform
 
-// Reading without a lock: an oddity that stays is real, and one that changes is being written.
+// Reading without a lock: an oddity that stays is damage, and an oddity that changes is a write under way.
 extension LogLoader {
     /// The result of a look at the log.
     private enum Sight: Equatable {

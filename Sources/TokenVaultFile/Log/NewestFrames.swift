@@ -23,11 +23,11 @@ struct FramePlace: Equatable, Sendable {
 /// The newest frame of every item: a hash table with a word for each.
 struct NewestFrames: Sendable {
     // A slot is 32 bits of the item's name, and the frame's place plus one in 32 more; zero is free. The name
-    // is a keyed hash already and spreads well. Slots are in the order of names, as the pages of an index are,
-    // which is looked up as a whole.
+    // is a keyed hash already and spreads well. Slots are in the order of names, like the pages of an index,
+    // because a whole index is looked up at once.
     private var slots: [UInt64]
-    // A holder of the log key can choose names that collide. They are spread by random factors then (Dietzfelbinger
-    // and others, "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997).
+    // A holder of the log key can choose names that collide. Random factors then spread the names
+    // (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997).
     private var factors: (high: UInt64, low: UInt64)?
     private var shift: UInt64
     private var used = 0

@@ -90,7 +90,7 @@ struct RequestGroup {
         case .success(nil):
             guard made.follows else { return made.outcome }
         case .failure:
-            // Whether the request would have been refused is unknown; that it changed nothing is known.
+            // The request might have been refused anyway. It certainly changed nothing.
             if error.code == .outcomeUnknown { error.code = .ioFailure }
         }
         return .failure(error)

@@ -6,7 +6,7 @@ struct SurveyedFrame: Sendable {
     let item: ItemIdentifier
     /// The frame's place, and the facts of its header.
     let entry: IndexEntry
-    // In the two bytes that the entry leaves of its last word: a survey keeps a million of these.
+    // Uses the two free bytes in the last word of the entry: a survey keeps a million frames.
     let type: UInt8
     private let marks: UInt8
 

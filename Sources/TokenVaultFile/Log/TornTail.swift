@@ -23,7 +23,7 @@ struct TornTail {
         let chunks = try chunks()
         guard !chunks.isEmpty else { return false }
         keepAside(chunks, location)
-        // From behind: as long as the beginning is there, a process that comes after a crash sees the
+        // Works backwards: as long as the beginning is there, a process that comes after a crash sees the
         // remainder.
         for position in chunks.reversed() {
             let (file, count) = (file, min(Self.chunk, end - position))

@@ -115,13 +115,13 @@ extension VaultLog {
         }
         let (written, damaged) = try write(old, to: fresh, progress: progress, resealing: resealing)
         try onDisk { () throws(SystemFailure) in try fresh.synchronize() }
-        // Otherwise the new file would be where no process looks for it, and this device would know the vault
-        // from then on.
+        // In a directory that was replaced, no process would look for the new file. The anchor would still
+        // make this device expect that file.
         try location.requireDirectory()
         // A reader that finds the new file must make its name durable before it anchors what it has read
         // there.
         let expected = try withLockedState { (state) throws(TokenStorageError) in
-            // The file in use may be one that the anchor knows by its name only.
+            // The anchor may know the file in use only as the expected one.
             if state.seen?.coming == state.epoch, state.isTailSettled {
                 do throws(TokenStorageError) { try advanceAnchor(&state) } catch { throw .tookPlace }
             }
@@ -147,8 +147,8 @@ extension VaultLog {
                         + "mount its directory"
                     : "the vault file cannot be replaced (\(reason))"
             }
-            // The old file stays in use. The next append will say that all before it was durable, and the
-            // mark that was just left is not yet.
+            // The old file stays in use. The next append declares everything before it durable, and the mark
+            // that was just left is not yet durable.
             do { try file.synchronize() } catch { stopWriting(after: error) }
             throw .system(error)
         }

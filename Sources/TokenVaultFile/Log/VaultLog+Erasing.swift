@@ -9,7 +9,8 @@ extension VaultLog {
     /// durable by now, so that no failure here may deny it.
     func erase(_ deleted: [ItemIdentifier], in group: LogGroup) {
         guard !deleted.isEmpty else { return }
-        // What a crash left of a move to a new file or of a write may have the values as well.
+        // A crash during a move to a new file, or during a write, may have left files that have the values as
+        // well.
         for name in [Self.temporaryName(for: location.name), TornTail.name(for: location.name)] {
             try? location.directory.remove(name)
         }

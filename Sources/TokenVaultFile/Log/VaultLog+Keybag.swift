@@ -25,7 +25,8 @@ extension VaultLog {
         under succession: Succession, of keybag: KeybagRecord
     ) throws(TokenStorageError) -> Bool {
         try withLockedState { (state) throws(TokenStorageError) in
-            // A writer has looked at the anchor. For others, a process may have named other roots since.
+            // A writer has already checked the anchor. Outside a write, another process may have named other
+            // roots since.
             if isWriting.withLock({ $0 }) == 0, let anchored = try anchor.read(),
                 state.seen.map({ !$0.hasSameRoots(as: anchored) }) ?? true
             {
@@ -38,7 +39,8 @@ extension VaultLog {
                     ? .file(.forked, .ancestry(.unrelatedKeys)) : .file(.locked, .changedMeanwhile(.keys))
             }
             guard isInUse else { return false }
-            // A change under way has told the names of the next keybag, which its commit takes to the anchor.
+            // A change under way has reported the names of the next keybag, and its commit takes them to the
+            // anchor.
             guard comingKeybag.withLock({ $0 == nil || $0 == keybag }) else { return true }
             anchor.use(succession, of: keybag)
             try noteReading(&state)

@@ -25,7 +25,8 @@ extension VaultLog {
     func noteReading(_ state: inout LogState, isFresh: Bool = false) throws(TokenStorageError) {
         guard location.state != nil, location.readOnlyReason != .requested else { return }
         if let seen = state.seen, anchor.isCovered(state, by: seen) { return state.isReadingDue = false }
-        // Another keybag may be one under former roots. Until its keys are checked, the file counts for nothing.
+        // Another keybag may be under former roots. The file does not count until the keys of its keybag are
+        // checked.
         guard anchor.hasOpened(state.keybag) else { return }
         state.isReadingDue = true
         guard isWriting.withLock({ $0 }) == 0 else { return }
@@ -41,7 +42,7 @@ extension VaultLog {
             }
             if anchor.isCovered(state, by: anchored) { return state.isReadingDue = false }
         }
-        // Where another file is at the path, this one may be older than what was read of it.
+        // With another file at the path, this file may be older than what this device has read there.
         if isOtherFileInPlace(of: state) {
             guard isFresh else { return try reload(&state) }
             return

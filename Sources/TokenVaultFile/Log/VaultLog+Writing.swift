@@ -93,7 +93,8 @@ extension VaultLog {
             let found = try scanner.scan(from: tail, previous: state.chain)
             if !found.frames.isEmpty { noteOthers() }
             try apply(found, to: &state)
-            // Another process moved the anchor, to where this log has come since, or to where it never was.
+            // Another process moved the anchor: either to a place that this log has reached since, or to a
+            // place where this log never was.
             guard descends(&state, from: anchored) else { return false }
             state.size = try onDisk { () throws(SystemFailure) in try file.attributes().size }
             var stop = found.stop
@@ -105,8 +106,9 @@ extension VaultLog {
                 }
                 try cut(&state)
             }
-            // Writes of other processes are visible and perhaps not durable. Frames written from here on say
-            // that all before them is, and a rename whose maker died must not be taken back under them.
+            // Writes of other processes are visible, but perhaps not durable. Frames written from here on
+            // declare everything before them durable. The rename of a process that died must not be undone
+            // under these frames.
             let (location, isNew) = (location, !state.isTailSettled)
             try onDisk { () throws(SystemFailure) in
                 try file.synchronize()
@@ -214,7 +216,7 @@ extension VaultLog {
         try requireInPlace()
         let added = group
         try withLockedState { (state) throws(TokenStorageError) in
-            // Otherwise the frames are not part of what is in `state`.
+            // Otherwise `state` does not contain the frames.
             guard state.file === file else { throw .file(.outcomeUnknown, .ancestry(.tookPlace)) }
             try apply(added.frames, trailer: added.trailer, to: &state)
             try advanceAnchor(&state)

@@ -113,7 +113,7 @@ final class VaultLog: Sendable {
     ) throws(TokenStorageError) -> Value {
         if location.locksReaders, isWriting.withLock({ $0 }) == 0 { return try withFreshStateLocked(body) }
         return try withLockedState { (state) throws(TokenStorageError) in
-            // No other process writes meanwhile, and the file stays the one that is locked.
+            // No other process writes meanwhile, and the locked file stays in use.
             if isWriting.withLock({ $0 }) == 0 { try refresh(&state) }
             return try body(&state)
         }
@@ -257,7 +257,8 @@ final class VaultLog: Sendable {
             announcer.announceOverflow()
             return try noteReading(&state, isFresh: true)
         }
-        // A failed attempt to read has announced the same, of another file perhaps.
+        // A failed attempt to read may have reported frames of another file. Only the frames of this file
+        // count.
         var latest: [ItemIdentifier: ScannedFrame] = [:]
         for one in news where one.file === fresh.file { latest[one.frame.header.item] = one.frame }
         for frame in latest.values.sorted(by: { $0.header.generation < $1.header.generation }) {

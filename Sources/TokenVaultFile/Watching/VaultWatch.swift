@@ -20,7 +20,7 @@ final class VaultWatch: Sendable {
     }
 
     private let aim = Mutex(Aim())
-    // Only one thread aims at a time, or an older place could be the one that stays.
+    // Only one thread aims at a time: otherwise an older place could remain.
     private let aiming = Mutex(())
 
     init(_ vault: any WatchedVault) {
@@ -47,7 +47,7 @@ final class VaultWatch: Sendable {
     func look(with notifier: FileNotifier?) {
         guard let vault = vault() else { return }
         var isGood = vault.lookAtOthers()
-        // No event reports what was written to another file before it was watched.
+        // No event reports the writes to another file before its watch began.
         while isGood, aim(at: vault, with: notifier) { isGood = vault.lookAtOthers() }
         setDue(hasFailed: !isGood)
     }

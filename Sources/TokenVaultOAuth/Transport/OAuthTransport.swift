@@ -67,7 +67,7 @@ public final class OAuthTransport: Sendable {
         settings.maximumUsesPerConnection = 1
         // A refused connection is reported at once; the caller decides when to try again.
         settings.connectionPool.retryConnectionEstablishment = false
-        // No request asks for compression, but some gateways compress all the same.
+        // No request asks for compression, but some gateways compress anyway.
         settings.decompression = .enabled(limit: .size(configuration.maximumResponseLength))
         settings.requireForwardSecrecy()
         settings.checkStatuses()
@@ -133,7 +133,7 @@ public final class OAuthTransport: Sendable {
                 let status = Int(response.status.code)
                 throw RefreshFailure(status < 500 ? .unusable(status) : .serverError(status))
             } catch  where Self.isBrokenCompression(error) {
-                // The status and the headers count all the same, as with a body that nothing can be read from.
+                // The status and the headers count even if the body cannot be read.
                 body = ByteBuffer()
             }
             let now = configuration.clock()

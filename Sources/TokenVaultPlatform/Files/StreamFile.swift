@@ -56,7 +56,7 @@ package enum StreamFile {
     /// consuming them. Returns `nil` for an irregular or unreadable file.
     package static func beginning(of path: FilePath?, _ count: Int) -> [UInt8]? {
         guard let path else { return beginning(of: StandardStream.input.rawValue, count) }
-        // A pipe is not even opened: its writer would take that for its reader.
+        // A pipe is not opened: its writer would take this process for its reader.
         var information = stat()
         guard path.withPlatformString({ stat($0, &information) }) == 0,
             clinux_is_regular(information.st_mode) != 0

@@ -99,7 +99,8 @@ extension TokenStorageConformance {
                 group.addTask { for round in 1...60 { try await write(round) } }
                 group.addTask {
                     for _ in 0..<200 {
-                        // Whoever saw a commit's first change sees at least that commit's second.
+                        // A reader that saw the first change of a commit also sees the second change of that
+                        // commit, or a later one.
                         let first = try require(try await storage.metadata(for: "first"), "the first")
                         let second = try require(try await storage.metadata(for: "second"), "the second")
                         try expect(

@@ -206,7 +206,7 @@ extension WireWriter {
         case .secretService(let secret):
             append(UInt8(3))
             append(secret: secret)
-        // Its text form unlocks wherever a passphrase does.
+        // The text form of a recovery key unlocks wherever a passphrase does.
         case .recoveryKey(let key):
             append(UInt8(1))
             append(secret: key.text)

@@ -50,7 +50,7 @@ package enum AgentOperation: Sendable {
     /// Reports the changes of the service from now on, as events with the request's number.
     case subscribe(service: String)
 
-    // These are about no vault: the path is empty.
+    // These requests concern no vault, so their path is empty.
     case vaults
     case lockAll
     /// Ends the agent.

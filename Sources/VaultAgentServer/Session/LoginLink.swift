@@ -75,7 +75,8 @@ final class LoginLink {
     /// sets no limit. Waits at most 2 seconds for a bus without a socket. Returns false when the connection has ended.
     func wait(atMost duration: Duration?) -> Bool {
         if let hangUp { return !hangUp.wait(orWake: event, atMost: duration) }
-        // A bus that is reached in another way than by a socket.
+        // A bus without a socket reports no end of the connection, so the connection is checked every 2
+        // seconds.
         event.wait(atMost: min(duration ?? .seconds(2), .seconds(2)))
         return !connection.isClosed
     }
@@ -128,7 +129,7 @@ final class LoginLink {
         case (LoginName.manager, "SessionRemoved"):
             guard let values = signal.values, values.isOf("(so)") else { return }
             if values[1].text == own {
-                // Who was there has left; from now on it goes with the user's other sessions.
+                // The agent's own session ended. From now on the agent locks with the user's other sessions.
                 lock()
                 own = nil
             }
@@ -191,7 +192,7 @@ final class LoginLink {
             inhibitor = descriptor
             obstacle = nil
         case .error(LoginName.inProgress, _):
-            // It is about to sleep: it says when it is back.
+            // The machine is about to sleep. logind signals when it is awake again.
             lock()
             obstacle = nil
         case .error(let name, let text): obstacle = "it may sleep before vaults are locked: \(name): \(text)"

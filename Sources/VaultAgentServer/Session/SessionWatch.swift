@@ -104,7 +104,7 @@ private final class Watcher: Sendable {
         while !hasEnded {
             do throws(TokenStorageError) {
                 try follow(library)
-                // Nobody told what came while there was no bus.
+                // Signals that logind sent without a connection are lost, so the vaults are locked.
                 if !hasEnded { lock() }
                 note("the connection to the system bus was lost")
                 pause = configuration.pause
@@ -138,7 +138,7 @@ private final class Watcher: Sendable {
     private func note(_ obstacle: String?) {
         let obstacle = obstacle.map { String($0.prefix(200)) }
         let isNew = facts.withLock { !$0.isKnown || $0.obstacle != obstacle }
-        // First: who waits for it finds that it was told.
+        // Reports the obstacle first, so that a caller that waits for the facts finds it reported.
         if isNew, !hasEnded { tell(obstacle) }
         facts.announce { $0 = Facts(obstacle: obstacle, isKnown: true) }
     }

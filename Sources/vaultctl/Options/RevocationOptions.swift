@@ -100,7 +100,7 @@ struct RevocationOptions: ParsableArguments {
             report = try change { done, total in console.progress.show("Sealing again", done, of: total) }
         } catch {
             guard case .slotWouldBeLost? = error.reason else {
-                // The keys may have changed all the same.
+                // The keys may have changed anyway.
                 if error.code == .outcomeUnknown { _ = session.releaseFromAgent() }
                 throw CommandFailure(error)
             }

@@ -94,7 +94,7 @@ final class SignalGuard: Sendable {
                 "the session may be gone from the vault without the provider having been told: \(Self.given)"
             case .endedUnrevoked:
                 "signed out here, but the provider may not have been told: \(Self.given)"
-            // The tokens are stored for good, or the provider knows, or a note is printed.
+            // The tokens are stored, the provider knows, or a note is printed.
             case .settled: nil
             }
         state.withLock { $0.left = left }
