@@ -48,7 +48,7 @@ import VaultAgent
         #expect(try own.storage(service: "s").retrieve(for: "k") == "a")
         try own.lock()
         let error = await #expect(throws: TokenStorageError.self) { try await storage.retrieve(for: "k") }
-        // Locked by the agent: the opener, which could read it, is not asked.
+        // The agent's lock is final: the opener could read the file, but is not asked.
         #expect(error?.code == .locked)
         #expect(openings.value == 0)
     }
@@ -59,12 +59,12 @@ import VaultAgent
         let storage = vault.storage(service: "s")
         try await storage.store(token: "a", for: "k")
         #expect(openings.value == 1)
-        // From now on the agent holds it, and what is locked there is locked.
+        // From now on the agent holds the vault, and a lock in the agent counts.
         let own = try agent.unlockedVault()
         #expect(try await storage.retrieve(for: "k") == "a")
         try own.lock()
         await #expect(throws: TokenStorageError.self) { try await storage.retrieve(for: "k") }
-        // It is gone: the file again, opened anew.
+        // Without the agent, the file is opened again.
         agent.process.end(SIGKILL)
         #expect(try await storage.retrieve(for: "k") == "a")
         #expect(openings.value == 2)

@@ -44,7 +44,7 @@ final class AgentSubject: ConformanceSubject {
         case .unlocked: try unlock()
         case .afterFirstUnlock:
             try unlock()
-            // Without anything that can be read while it is locked, the agent would close the vault.
+            // The agent closes a locked vault in which nothing can be read, so one item stays readable.
             try blocking.storage(service: "kept open").store(
                 token: "fake", for: "k", policy: .afterFirstUnlock)
             try blocking.lock()

@@ -23,7 +23,7 @@ import VaultAgent
                     == "vaultctl: the agent's directory \(runtime)/tokenvault cannot be used: XDG_RUNTIME_DIR is "
                     + "another user's or cannot be entered; unset it\n")
         }
-        #expect(start.duration(to: .now) < .seconds(250), "it was asked for again and again")
+        #expect(start.duration(to: .now) < .seconds(250), "the client tried again and again")
         #expect(try person.run(["list", "--no-agent"], with: ["XDG_RUNTIME_DIR=\(runtime)"]).status == 0)
         let agent = try person.run(["agent"], with: ["XDG_RUNTIME_DIR=\(runtime)"])
         #expect(agent.status == 8 && agent.error.contains("\(runtime)/tokenvault"), "\(agent.error)")
@@ -43,7 +43,7 @@ import VaultAgent
             #expect(!refused.error.contains("vaultctl unlock") && !refused.error.contains("to see why"))
         }
         #expect(access(runtime, F_OK) != 0)
-        // There is no agent, and none is needed.
+        // These commands need no agent.
         #expect(try home.run(["list", "--key-file", home.keyFile], with: named).status == 0)
         #expect(try home.run(["list"], with: named + ["VAULTCTL_KEY_FILE=\(home.keyFile)"]).status == 0)
     }

@@ -29,7 +29,7 @@ import VaultAgent
     /// What this process, which the agent runs in, has open of the vault and its state.
     private var openFiles: [String] {
         let descriptors = (try? PosixDirectory("/proc/self/fd").names()) ?? []
-        // Other tests have many files open, and this is asked again and again.
+        // Keeps the work small: other tests have many files open, and this property is read often.
         let places = [home.vault.removingLastComponent(), home.state].map(\.string)
         var buffer = [UInt8](repeating: 0, count: 4_096)
         return descriptors.compactMap { name in
@@ -82,7 +82,7 @@ import VaultAgent
         #expect(!openFiles.isEmpty)
         try self.lock(lock)
         #expect(openFiles == [])
-        // It is held all the same: what the agent says is final.
+        // The agent still holds the vault, so its answer is final.
         #expect(try vault.isHeld() && vault.lockState() == .locked)
         #expect(try vault.status()?.state == .locked)
         #expect(try AgentControl.vaults(at: home.place).map(\.path) == [home.vault])
@@ -102,7 +102,7 @@ import VaultAgent
     @Test(arguments: [AccessPolicy.afterFirstUnlock, .afterFirstUnlockThisDeviceOnly])
     func whatMayBeReadWhileLockedKeepsItOpen(_ policy: AccessPolicy) throws {
         try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
-        // Also what another process has stored.
+        // An item that another process stored counts as well.
         try storeBesideTheAgent("open", policy)
         try vault.lock()
         #expect(!openFiles.isEmpty)
@@ -110,7 +110,7 @@ import VaultAgent
         #expect(try storage.retrieve(for: "open") == "fake" && storage.retrieve(for: "none") == nil)
         try storage.store(token: "another", for: "open")
         try storage.delete(for: "open")
-        // The last one went, so it is closed by itself.
+        // The last readable item is gone, so the agent closes the vault.
         #expect(waitUntilClosed())
         expectLocked { _ = try storage.retrieve(for: "open") }
     }
@@ -145,7 +145,7 @@ import VaultAgent
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
             try vault.lock()
-            // A reader's request opens the file for a moment, to see whether it is still the same vault.
+            // The reader's request opens the file for a moment, to check that it is still the same vault.
             #expect(!agent.server.vaults.isAnyOpen)
         }
         isOver.withLock { $0 = true }
@@ -295,7 +295,7 @@ import VaultAgent
     /// lock comes first, so both orders occur however the threads run. In the other rounds they run at the
     /// same time.
     @Test func whatIsStoredWhileItLocksCanBeRead() throws {
-        // So that it is not known to be empty.
+        // Without this item, the agent would know the vault to be empty.
         try storage.store(token: "fake", for: "dark", policy: .whenUnlocked)
         var (stored, refused) = (0, 0)
         for round in 0..<100 {

@@ -96,7 +96,7 @@ import VaultAgent
     @Test func aPlaceThatIsTooLongIsSaidAtOnce() throws {
         let long = "XDG_RUNTIME_DIR=/tmp/" + String(repeating: "long", count: 100)
         for command in [["retrieve", "k"], ["unlock", "--key-file", home.keyFile], ["lock"]] {
-            // Time enough to ask again and again: that would end with another status.
+            // If the command kept trying for this long, it would end with another status.
             let outcome = try home.run(command + ["--timeout", "300"], with: [long])
             #expect(outcome.status == 64 && outcome.error.contains("too long"), "\(outcome.error)")
         }
@@ -137,7 +137,7 @@ import VaultAgent
         #expect(try home.run("retrieve", "open").output == "b")
         let list = try home.run("list")
         #expect(list.status == 4 && list.output == "open\n" && list.error.contains("1 item is"))
-        // The key file of the environment is no reason to go past the agent; one on the line is.
+        // A key file in the environment does not bypass the agent. A key file on the command line does.
         let variable = "VAULTCTL_KEY_FILE=\(home.keyFile)"
         let passedOver = try home.run("retrieve", "dark", with: [variable])
         #expect(passedOver.status == 4)
@@ -181,7 +181,7 @@ import VaultAgent
         _ = try home.run("store", "open", "--policy", "after-first-unlock", input: "b")
         _ = try home.run("lock", "--all")
         #expect(try home.run("status", "--json").output.contains(#""state":"afterFirstUnlock""#))
-        // For people: locked, in words that nobody takes for open.
+        // The text for people says that the vault is locked.
         let told = try home.run("status").output
         #expect(
             told.contains("state:       locked, but for what may be read after the first unlock\n"), "\(told)"
@@ -201,7 +201,7 @@ import VaultAgent
             let locked = try home.run(words)
             #expect(locked.status == 0 && locked.error.contains("nothing was locked"), "\(locked.error)")
         }
-        // And starts none.
+        // The command starts no agent.
         #expect(try SmallFile.exists(FilePath(home.path).appending("run/tokenvault/agent.sock")) == false)
     }
 
@@ -245,7 +245,7 @@ import VaultAgent
         let directory = FilePath(home.path).appending("run/tokenvault")
         try PosixDirectory.makeAll(directory)
         try SmallFile.create(directory.appending("agent.sock"), [1])
-        // Nobody answers there: the vault is opened without an agent; but none can be started.
+        // No agent answers there. Commands open the vault themselves, but cannot start an agent.
         #expect(try home.run("list", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]).status == 0)
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 8)
         chmod(directory.string, 0o777)
@@ -260,7 +260,7 @@ import VaultAgent
         #expect(try home.run("agent", "--stop").status == 0)
         #expect(try home.run("retrieve", "k", "--no-input").status == 4)
         #expect(try home.run("agent", "--stop").status == 0)
-        // The next one starts with nothing.
+        // The next agent holds no vault.
         _ = try home.run("unlock", "--key-file", home.keyFile, "--vault", "\(home.path)/no.vault")
         #expect(try home.run("retrieve", "k", "--no-input").status == 4)
     }
@@ -315,7 +315,7 @@ final class CommandHome: Sendable {
     init() throws {
         var template = Array("/tmp/vaultctl-agent-XXXXXX".utf8CString)
         path = try #require(mkdtemp(&template).map { String(cString: $0) })
-        // As a login makes it.
+        // The mode is that of a login's directory.
         try #require(mkdir(path + "/run", 0o700) == 0)
         try #require(try run("init", "--key-file", keyFile).status == 0)
     }

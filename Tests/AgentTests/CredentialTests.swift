@@ -62,7 +62,7 @@ import VaultAgent
     }
 
     @Test func withoutItTheAgentDoesNotStart() throws {
-        // No slot has it; there is none of that name; there are none at all.
+        // First no slot has the key, then no credential has the name, then there are no credentials.
         #expect(throws: AgentProcess.Ended(status: 8)) { try start("key", in: credentials) }
         try addSlot(scope: nil)
         #expect(throws: AgentProcess.Ended(status: 8)) { try start("other", in: credentials) }
@@ -129,7 +129,7 @@ import VaultAgent
         #expect(Program.wait(for: agent) == 0)
         #expect(try home.run("agent", "--credential", "a/b", with: given).status == 64)
         #expect(try home.run("agent", "--ready-fd", "2", with: given).status == 64)
-        // Higher than any that another test has open meanwhile.
+        // A number above every descriptor that another test has open meanwhile.
         let outcome = try home.run("agent", "--ready-fd", "1048575", with: given)
         #expect(
             outcome.status == 64 && outcome.error.contains("there is no descriptor 1048575"),
@@ -148,7 +148,7 @@ import VaultAgent
         default: try #require(symlink("/dev/zero", path) == 0)
         }
         #expect(throws: AgentProcess.Ended(status: 8)) { try start("odd", in: credentials) }
-        // A link to a file is one.
+        // A link to a file counts as a file.
         try #require(symlink(credentials.appending("key").string, path + "2") == 0)
         let process = try start("odd2", in: credentials)
         process.end(SIGTERM)

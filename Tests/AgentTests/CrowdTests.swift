@@ -47,7 +47,7 @@ import VaultAgent
         let unlocked = try home.run("unlock", "--key-file", home.keyFile)
         #expect(unlocked.status == 0, "\(unlocked.error)")
         try #require(try home.run("store", "k", "--policy", "when-unlocked", input: "a").status == 0)
-        // Deriving a key that takes for ever.
+        // Stands for a derivation that never ends.
         let queue = agent.server.vaults.unlockTurns
         var turn: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         var crowd: [RawClient] = []
@@ -61,7 +61,7 @@ import VaultAgent
         #expect(agent.server.clients <= 12)
         withExtendedLifetime(turn) {}
         turn = nil
-        // One of another process is next, not the last of them all.
+        // Another process's request is next, rather than last behind the whole crowd.
         let again = try home.run("unlock", "--key-file", home.keyFile)
         #expect(again.status == 0, "\(again.error)")
         withExtendedLifetime(crowd) {}
@@ -81,7 +81,7 @@ import VaultAgent
             try ask(.commit(service: "default", changes: [change]), count: 30)
         }
         #expect(agent.wait(for: 6) { if case .working = $0 { true } else { false } })
-        // Nobody is let in who does not lock.
+        // A new client is served only for a lock.
         #expect(try ask(.state, count: 1).answer() == .kind(.goodbye))
         let locked = try home.run("lock")
         #expect(locked.status == 0, "\(locked.error)")
@@ -102,14 +102,15 @@ import VaultAgent
         let client = try ask(right, count: 30)
         waitForWaiters(queue) { $0 == 1 }
         #expect(agent.server.clients == 1)
-        // As its end would: the descriptor may be a child's for a moment, which another test starts.
+        // Ends the connection as the end of the process would. A child that another test starts may hold the
+        // descriptor for a moment.
         client.socket.end()
         withExtendedLifetime(turn) {}
         turn = nil
         #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
         let reader = BlockingAgentVault(at: vault, agent: home.place, timeout: .seconds(300))
         #expect(try reader.isHeld() == false)
-        // Its key is the right one.
+        // The key of the dead client was right.
         let living = try ask(right, count: 1)
         #expect(try living.answer() == .kind(.result))
         #expect(try reader.isHeld())
@@ -137,7 +138,8 @@ import VaultAgent
             }
         }
         _ = group.wait(atMost: .seconds(300)) { $0 == crowd.count ? () : nil }
-        // Whoever comes now comes after them, if not before all of them were looked at.
+        // This request comes after those of the crowd, though perhaps before the agent has looked at all of
+        // them.
         #expect(try agent.vault().lockState() == .unlocked)
         let grown = try agent.process.fact("VmHWM") - before
         #expect(grown < 500 << 10, "\(grown) KiB")
@@ -147,7 +149,7 @@ import VaultAgent
     private func fill() throws {
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         let vault = BlockingAgentVault(at: vault, agent: home.place, timeout: .seconds(300))
-        // More than a socket's buffer takes in.
+        // The listing must not fit into a socket's buffer.
         let label = String(repeating: "x", count: 200)
         for start in stride(from: 0, to: 8_000, by: 1_000) {
             try vault.storage(service: "default").commit(
@@ -166,7 +168,7 @@ import VaultAgent
         try fill()
         let queue = agent.server.vaults.listTurns
         let deaf = try (0..<20).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
-        // Two of them are sent; the others take no memory.
+        // Two listings are sent; the others wait and take no memory.
         waitForWaiters(queue) { $0 == 18 }
         let listed = try home.run("list")
         #expect(listed.status == 0 && listed.output.split(separator: "\n").count == 8_000, "\(listed.error)")
@@ -178,7 +180,7 @@ import VaultAgent
         let agent = try LocalServer(at: home.place) { $0.answerTime = .seconds(1_200) }
         try fill()
         let queue = agent.server.vaults.listTurns
-        // Of processes that have theirs.
+        // These processes use up their share.
         let taken = try [1, 1, 2, 2].map { try queue.turn(for: $0, atMost: .zero, isWanted: { true }) }
         let deaf = try (0..<3).map { _ in try ask(.list(service: "default", query: .all), count: 3) }
         waitForWaiters(queue) { $0 == 1 }
@@ -195,7 +197,7 @@ import VaultAgent
             budget: CommitBudget(1, share: 1), endUnreadListings: {}, maySubscribe: { true },
             goesOn: { true }, endAgent: {})
         var connections: [UInt64: ClientConnection] = [:]
-        // The oldest is another process's.
+        // The oldest subscription is another process's.
         for (number, process) in [7, 8, 8, 8, 9].enumerated() {
             let connection = ClientConnection(pairs[number].0, from: Int32(process), context)
             #expect(connection.become { .subscribed(since: $0) })

@@ -74,7 +74,7 @@ import VaultAgent
             .unlock(UnlockOrder(method: Self.words, stateDirectory: home.state, idleTime: nil)), home)
         while derivations.mostTaken == 0 { WorkerThread.giveWay() }
         client.socket.end()
-        // Once it is given back, the key was there: the vault is held.
+        // The memory is given back after the derivation, so the agent then holds the vault.
         while derivations.taken > 0 { WorkerThread.giveWay() }
         #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
         #expect(try agent.vault().lockState() == .unlocked)
@@ -92,7 +92,7 @@ import VaultAgent
             _ = try DerivationBudget(AgentLimits().derivationLength, patience: .zero, available: { 8 << 30 })
                 .take(2 << 30 + 1, until: nil)
         }
-        // An agent asks the system.
+        // The agent's limit comes from the system.
         let asked = try #require(AgentLimits().availableMemory())
         let available = try #require(MemoryAllowance.available())
         #expect(asked / 2 < available && available / 2 < asked)

@@ -29,7 +29,7 @@ import VaultAgent
             try SmallFile.create(other, [1])
             try #require(rename(other.string, socket) == 0)
         case .directoryRenamed: try #require(rename(directory, directory + ".away") == 0)
-        // Nobody tells who watches the directory.
+        // A watch of the directory reports nothing about this change.
         case .homeRenamed: try #require(rename(home.path.string, home.path.string + ".away") == 0)
         case .directoryRemoved: try #require(try Program.run("/bin/rm", ["-rf", directory]) == 0)
         }
@@ -46,7 +46,7 @@ import VaultAgent
         }
         if change == .socketReplaced { try #require(unlink(home.place.socket.string) == 0) }
         #expect(try agent.vault().isHeld() == false)
-        // Whoever is next finds its place free.
+        // The next agent finds its place free.
         let next = try TestAgent(in: home)
         #expect(try next.unlockedVault().lockState() == .unlocked)
     }
@@ -142,7 +142,8 @@ import VaultAgent
         WorkerThread(name: "first").run {
             defer { isOver.announce { $0 = true } }
             guard let socket = try? listener?.accept(orSignal: nil, orWake: waker) else { return }
-            // Nobody asks it anything any more, and the next one is there before it has said so.
+            // No client sends this agent a request any more. The next agent starts before this one reports
+            // its end.
             directory.withLock { $0 = nil }
             next.withLock { $0 = try? AgentProcess(at: place) }
             let buffer = WipedBuffer(capacity: 64)

@@ -56,7 +56,7 @@ import VaultAgent
                 told.append(gone.contains { $0 === former })
                 return told.count == 1
             }
-            // Whoever unlocks is about to tell, and does not come to it.
+            // The unlocking thread stops here, before it can report.
             if isFirst { mayGoOn.wait { $0 ? () : nil } }
         }
         let isDone = Monitor(false)
@@ -81,7 +81,7 @@ import VaultAgent
         }
         #expect(error?.code == .wrongPassphrase && error?.operation == "unlock")
         #expect(try vault.isHeld() == false)
-        // One that is held stays as it is.
+        // A wrong key does not change a vault that is held.
         let own = try agent.unlockedVault()
         #expect(throws: TokenStorageError.self) {
             try vault.unlock(with: wrong, stateDirectory: agent.home.state)
@@ -130,7 +130,7 @@ import VaultAgent
         try BlockingFileVault.create(
             at: agent.home.vault, unlockMethod: TestHome.keyFile, configuration: agent.home.configuration
         ).close()
-        // What the agent holds is no longer there: no answer that could be taken for that of the new one.
+        // The vault that the agent holds is gone. No answer may look like an answer about the new vault.
         #expect(throws: TokenStorageError.self) {
             try vault.storage(service: "s").store(token: "a", for: "k")
         }
@@ -190,7 +190,7 @@ import VaultAgent
         try vault.storage(service: "s").store(token: "fake", for: "open", policy: .afterFirstUnlock)
         var changes = 0
         agent.process.send(SIGHUP)
-        // The signal is taken when the agent's first thread next looks: at the latest with the next client.
+        // The agent's first thread handles the signal when it next looks, at the latest with the next client.
         while try agent.vault().lockState() == .unlocked { changes += 1 }
         #expect(try vault.lockState() == .afterFirstUnlock)
         agent.process.send(SIGTERM)
@@ -208,7 +208,7 @@ import VaultAgent
         try vault.unlock(
             with: TestHome.keyFile, stateDirectory: agent.home.state, lockingAfter: .milliseconds(200))
         #expect(try vault.status()?.idleTime != nil)
-        // Asking for the state is no use, so it locks while it is asked.
+        // A request for the state is no use of the vault, so the agent locks it while this loop runs.
         let deadline = Deadline(after: .seconds(300))
         while try vault.lockState() == .unlocked, !deadline.hasPassed {}
         #expect(try vault.lockState() == .afterFirstUnlock)
@@ -246,14 +246,14 @@ import VaultAgent
         }
         #expect(error?.code == .wrongPassphrase)
         try expect(everything: true, .seconds(600))
-        // Who opens everything may say otherwise, and has to say it.
+        // A client that unlocks everything may set another time, but only explicitly.
         try vault.unlock(with: words, stateDirectory: state)
         try expect(everything: true, .seconds(600))
         try vault.unlock(with: TestHome.keyFile, stateDirectory: state, lockingAfter: .seconds(1_200))
         try expect(everything: true, .seconds(1_200))
         try vault.unlock(with: words, stateDirectory: state, lockingAfter: nil)
         try expect(everything: true, nil)
-        // What is locked has no time to keep, nor what was opened in part.
+        // After a lock or a partial unlock, no earlier time is kept.
         try vault.lock()
         try vault.unlock(with: narrow, stateDirectory: state, lockingAfter: nil)
         try expect(everything: false, nil)
@@ -277,7 +277,7 @@ import VaultAgent
         }
         #expect(error?.code == .resourcesExhausted && error?.advice?.contains("agent --stop") == true)
         #expect(try AgentControl.vaults(at: home.place).count == 2)
-        // Those that are held are as good as ever.
+        // The limit does not affect the vaults that are held already.
         try vaults[0].lock()
         try vaults[0].unlock(with: TestHome.keyFile, stateDirectory: home.state)
         #expect(try vaults[1].release())
@@ -315,7 +315,7 @@ import VaultAgent
             agent.process.end(SIGKILL)
             #expect(throws: TokenStorageError.self) { try storage.store(token: "x", for: "y") }
             let next = try TestAgent(in: home)
-            // The client goes on with the next one.
+            // The client continues with the next agent.
             #expect(try vault.isHeld() == false && vault.lockState() == .locked)
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             for index in 0..<20 { #expect(try storage.retrieve(for: "key \(index)") == "\(round)") }
@@ -332,7 +332,7 @@ import VaultAgent
             $0.contains("core file")
         }
         #expect(core?.split(separator: " ").filter { $0 == "0" }.count == 2)
-        // Not dumpable: what is in /proc belongs to root, and to nobody of the same user.
+        // The process is not dumpable, so its files in /proc belong to root.
         var information = stat()
         #expect(lstat("/proc/\(agent.process.identifier)/mem", &information) == 0 && information.st_uid == 0)
     }
@@ -410,7 +410,7 @@ import VaultAgent
                 try storage.store(token: "\(index)", for: TokenKey("\(index)"))
                 stored += 1
             } catch {
-                // Ended between two of them: nothing is left open.
+                // The agent ended between two requests, so no outcome is unknown.
                 #expect(error.code == .unavailable)
                 break
             }
@@ -440,7 +440,7 @@ import VaultAgent
                 return try await storages[number % 2].retrieve(for: "key")
             }
         }
-        // More tasks than there are threads for them.
+        // There are more tasks than threads for them.
         while begun.withLock({ $0 < asking.count }) { await Task.yield() }
         agent.process.send(SIGCONT)
         for task in asking { #expect(try await task.value == "fake") }
@@ -494,7 +494,7 @@ import VaultAgent
             if isFound { leaks += 1 }
         }
         #expect(overtaken > 0)
-        // The whole of an unlock may fall between a lock and the read behind it, when this thread has to wait for long.
+        // While this thread has to wait, a whole unlock may fall between a lock and the read after it.
         #expect(leaks * 5 <= overtaken, "\(leaks) of \(overtaken)")
         try vault.unlock(with: .passphrase(words), stateDirectory: home.state)
         #expect(try storage.retrieve(for: "key") == "fake")

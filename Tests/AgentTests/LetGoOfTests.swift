@@ -212,7 +212,7 @@ import VaultAgent
         let moving = ["-p", old.string, home.vault.string]
         let writing = ["if=\(old)", "of=\(home.vault)", "conv=notrunc", "status=none"]
         try #require(chmod(old.string, 0o600) == 0)
-        // cp puts another file in its place with --remove-destination.
+        // With --remove-destination, cp replaces the file instead of its contents.
         try #require(
             try isMoved
                 ? Program.run("/bin/cp", ["--remove-destination"] + moving) == 0
@@ -233,7 +233,7 @@ import VaultAgent
         vault.close()
         #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
         hasThreads.withLock { $0 = false }
-        // One that only takes up the last thread.
+        // This client only takes up the last thread.
         let idle = try RawClient(home.place)
         try idle.ask(.lock, home)
         #expect(try idle.answer() == .kind(.result))
@@ -241,9 +241,9 @@ import VaultAgent
             let other = agent.vault()
             #expect(try other.lock())
         }
-        // It was ended for them.
+        // The agent ended the idle connection to serve the locks.
         _ = try idle.readToEnd()
-        // Others are not served, and hear so.
+        // A client that does not lock gets a goodbye.
         let reader = try RawClient(home.place)
         try reader.ask(.state, home)
         #expect(try reader.answer() == .kind(.goodbye))

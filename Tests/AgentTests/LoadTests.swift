@@ -37,7 +37,7 @@ import VaultAgent
                         }
                         tally.announce { $0.rounds[number] += 1 }
                     } catch {
-                        // Whoever misbehaves is thrown out.
+                        // The agent cuts off clients that misbehave.
                         guard number >= Self.misbehaving else { continue }
                         tally.announce { $0.errors.append("\(error)") }
                     }
@@ -45,7 +45,7 @@ import VaultAgent
                 tally.announce { $0.over += 1 }
             }
         }
-        // Once all of them have been at it for a while.
+        // Measures once all clients have run for a while.
         _ = tally.wait(atMost: .seconds(20)) { $0.over == Self.clients ? () : nil }
         let before = try agent.process.fact("RssAnon")
         let outcome = tally.wait { $0.over == Self.clients ? $0 : nil }
@@ -53,7 +53,8 @@ import VaultAgent
         let errors = outcome.errors
         #expect(errors.isEmpty, "\(errors.count): \(errors.prefix(3))")
         #expect(outcome.rounds.allSatisfy { $0 > 0 }, "\(outcome.rounds)")
-        // In KiB. Stacks and answers of a million bytes come and go; what were kept of every request would be far more.
+        // In KiB. Stacks and answers of a million bytes come and go. Memory kept for every request would be
+        // far more.
         let rounds = outcome.rounds.reduce(0, +)
         print("load:", rounds, before, after)
         #expect(after < before + 16 << 10, "\(before) KiB, then \(after) KiB, after \(rounds) rounds")
@@ -79,7 +80,8 @@ import VaultAgent
         case 2: try client.ask(.secret(service: "load", key: big), agent.home, count: 20)
         default: return
         }
-        // Until the agent has had enough of it. The one who asked for much goes away with none of it read.
+        // Waits until the agent ends the connection. The client with many requests leaves without reading an
+        // answer.
         if number != 2 { _ = try client.readToEnd() }
     }
 }

@@ -49,7 +49,7 @@ import VaultAgent
     func aSecretIsNotDeliveredAfterALock(_ lock: Lock) throws {
         let client = try RawClient(home.place)
         try client.ask(.secret(service: "s", key: "dark"), home)
-        // It is on its way: the first of it is there.
+        // The answer is on its way: its first bytes have arrived.
         try client.socket.wait(until: Deadline(after: .seconds(300)))
         try self.lock(lock)
         let count = try client.readToEnd()
@@ -64,13 +64,13 @@ import VaultAgent
             secret, for: "short", details: TokenDetails(policy: .whenUnlocked))
         let client = try RawClient(home.place)
         try client.ask(.secret(service: "s", key: "short"), home, count: 20)
-        // More than this comes, since the kernel keeps more of it.
+        // More bytes follow, because the kernel keeps some.
         try #require(client.wait(forBytes: 100_000))
         try self.lock(lock)
         let kept = client.waiting
         client.socket.endSending()
         _ = try client.bytes(kept)
-        // At most that it is locked.
+        // The rest says at most that the vault is locked.
         let rest = try client.bytes(.max)
         #expect(!rest.contains("xxxx"), "\(rest.utf8.count) bytes after \(kept)")
     }
@@ -80,7 +80,7 @@ import VaultAgent
         let client = try RawClient(home.place)
         try client.ask(.secret(service: "s", key: "dark"), home)
         try client.socket.wait(until: Deadline(after: .seconds(300)))
-        // Ended when the agent notices: nothing is read before.
+        // Reads nothing until the agent has ended the connection.
         #expect(agent.server.waitForClients(1, atMost: .seconds(300)))
         #expect(try vault.lockState() != .unlocked)
         let count = try client.readToEnd()

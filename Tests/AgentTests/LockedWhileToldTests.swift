@@ -7,7 +7,7 @@ import TokenVaultPlatform
 import VaultAgent
 
 /// Names of items that a lock makes dark are not told after it.
-// One after the other: each blocks a thread of those that changes are told on.
+// The tests run one after another: each blocks a thread on which the agent reports changes.
 @Suite(.tags(.programs), .from(.usual), .serialized, .timeLimit(.minutes(20))) struct LockedWhileToldTests {
     private let home: TestHome
     private let agent: LocalAgent
@@ -44,7 +44,7 @@ import VaultAgent
                 })
         }
         try lock(isAnew)
-        // What the kernel has taken is out, and nothing after that.
+        // Bytes that the kernel has taken still arrive, and nothing after them.
         let count = try client.changes()
         #expect(count < 500, "\(count)")
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
@@ -65,7 +65,7 @@ import VaultAgent
                 isOver.wait { $0 ? () : nil }
             }
         }
-        // This test has one of the threads. There may be fewer than processors.
+        // This test occupies one of the threads. There may be fewer threads than processors.
         let count = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) - 1
         _ = blocked.wait(atMost: .seconds(10)) { $0 >= count ? () : nil }
         try vault.storage(service: "names").store(token: "x", for: "told name")
@@ -75,7 +75,7 @@ import VaultAgent
     /// The answer to a subscription waits for its client, and behind it the names of what was stored before the lock.
     @Test(arguments: [false, true])
     func changesBehindAnAnswerThatWaitsAreNotToldAfterALock(isAnew: Bool) throws {
-        // How many answers the kernel keeps.
+        // Counts the answers that the kernel keeps.
         let probe = try RawClient(home.place)
         try probe.ask(.state, home, count: 2_000)
         var (kept, since) = (0, ContinuousClock.now)
@@ -87,14 +87,14 @@ import VaultAgent
         let size = try probe.readToEnd() / 2_000
         let fit = kept / size
         let storage = vault.storage(service: "names")
-        // So that the vault stays open while it is locked.
+        // This item keeps the vault open while it is locked.
         try storage.store(token: "x", for: "first bright", policy: .afterFirstUnlock)
         for count in [fit - 1, fit] {
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             let client = try RawClient(home.place)
             try client.ask(
                 [AgentOperation](repeating: .state, count: count) + [.subscribe(service: "names")], home)
-            // Where an answer before that of the subscription waits, it is let out.
+            // While an answer waits in front of the answer to the subscription, the client reads it.
             while !agent.wait(forSubscribers: 1, atMost: .milliseconds(300)) {
                 _ = try client.bytes(size)
             }

@@ -60,7 +60,7 @@ import VaultAgentServer
                     if isGreeting {
                         writer.appendHello()
                     } else {
-                        // An empty page of a list, which there may be more of.
+                        // An empty page of a list, which more pages may follow.
                         writer.begin(.part, id: 1)
                         _ = writer.end()
                     }
@@ -68,7 +68,7 @@ import VaultAgentServer
             }
         }
         let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(1))
-        // A second greeting is none of an agent; pages may come for ever.
+        // No agent sends a second greeting. Pages may come for ever.
         if isGreeting {
             #expect(isCutOff { try vault.storage(service: "s").list() })
         } else {

@@ -28,7 +28,7 @@ import VaultAgent
             let client = try RawClient(home.place)
             let noise = (0..<Int.random(in: 4...300)).map { _ in UInt8.random(in: 0...255, using: &generator)
             }
-            // A length of 4 GiB, or one that is too short, in front.
+            // The frame begins with a length of 4 GiB, or with a length that is too short.
             let front: [UInt8] = Bool.random(using: &generator) ? [0xff, 0xff, 0xff, 0xff] : [0, 0, 0, 0]
             try client.send(front + noise)
             #expect(try client.readToEnd() == 0)
@@ -51,18 +51,18 @@ import VaultAgent
 
     @Test func aWrongHelloIsAnsweredWithTheVersionOrNothing() throws {
         let agent = try LocalAgent(in: home)
-        // Another protocol's first words, in a frame that is whole.
+        // The first words of another protocol, in a complete frame.
         let stranger = try RawClient(home.place)
         try stranger.send([9, 0, 0, 0] + Array("GET / HTT".utf8))
         #expect(try stranger.readToEnd() == 0)
-        // A newer client, which the agent tells what it speaks.
+        // A newer client gets the version of this agent.
         let newer = try RawClient(home.place)
         let buffer = WipedBuffer(capacity: 64)
         var writer = WireWriter(buffer)
         writer.appendHello(lowest: 900, highest: 901)
         try newer.send(try #require(buffer.array(in: 0..<buffer.count)))
         #expect(try newer.readToEnd() == 21)
-        // A request before any hello.
+        // This client sends a request before any hello.
         let hasty = try RawClient(home.place)
         try hasty.send(try Samples.frame(.state))
         #expect(try hasty.readToEnd() == 0)
@@ -79,7 +79,7 @@ import VaultAgent
             try client.send(Array(frame.prefix(length)))
             clients.append(client)
         }
-        // The others are served meanwhile.
+        // The agent serves other clients meanwhile.
         try expectService(vault, "meanwhile")
         for client in clients { #expect(try client.readToEnd() == 0) }
         try expectService(vault, "after")
@@ -89,7 +89,7 @@ import VaultAgent
         let agent = try LocalAgent(in: home) { $0.requestTime = .seconds(1) }
         let vault = try agent.unlockedVault()
         let client = try RawClient(home.place)
-        // A request of a million bytes, each of which is sent when the agent has taken the one before.
+        // A request of a million bytes. Each byte is sent when the agent has taken the previous byte.
         try client.send([0, 0, 16, 0])
         let deadline = Deadline(after: .seconds(300))
         var sent = 0
@@ -106,13 +106,13 @@ import VaultAgent
                 hasEnded = true
             }
         }
-        // Not because it had come, and was none.
+        // The connection did not end because a complete request was invalid.
         #expect(hasEnded && sent < 1 << 20, "\(sent)")
         try expectService(vault, "one")
     }
 
     @Test func commitsThatNeverEndTakeABoundedPart() throws {
-        // The time is one for the honest as well, also on a machine that is busy.
+        // The time limit also applies to honest clients, even on a busy machine.
         let agent = try LocalAgent(in: home) {
             $0.requestTime = .seconds(15)
             $0.commitLength = 4 << 20
@@ -122,7 +122,7 @@ import VaultAgent
         let part = AgentOperation.commitPart(service: "good", changes: [.store(big, for: "big")])
         let clients = try (0..<3).map { _ in try RawClient(home.place) }
         for client in clients { try client.ask(part, home, count: 1) }
-        // What waits has an end, and then there is room again.
+        // The parts that wait run into the time limit, and then there is room again.
         for client in clients { #expect(try client.readToEnd() == 0) }
         let changes = (0..<3).map { TokenChange.store(big, for: TokenKey("big \($0)")) }
         try vault.storage(service: "good").commit(changes)
@@ -132,7 +132,7 @@ import VaultAgent
         }
         #expect(error?.code == .resourcesExhausted)
         #expect(try vault.storage(service: "good").list().items.count == 3)
-        // Another number, or another request, before the end.
+        // Another request number, or another request, comes before the end of the commit.
         let client = try RawClient(home.place)
         try client.ask(.commitPart(service: "good", changes: [.delete("big 0")]), home, count: 2)
         #expect(try client.readToEnd() == 0)
@@ -146,9 +146,10 @@ import VaultAgent
         try vault.storage(service: "good").store(big, for: "big")
         let clients = try (0..<4).map { _ in try RawClient(home.place) }
         for client in clients { try client.ask(.secret(service: "good", key: "big"), home, count: 20) }
-        // Their answers fill the socket, and the agent waits for them; the others do not.
+        // The answers to these clients fill their sockets, and the agent waits. It still serves other
+        // clients.
         try expectService(vault, "meanwhile")
-        // Once the time is over, nothing is left but what the socket held.
+        // After the time limit, these clients get only the bytes that the socket held.
         #expect(agent.server.waitForClients(1, atMost: .seconds(300)))
         for client in clients { #expect(try client.readToEnd() < 2 << 20) }
         #expect(try vault.storage(service: "good").secret(for: "big") == big)
@@ -163,7 +164,7 @@ import VaultAgent
         #expect(agent.server.waitForClients(2, atMost: .seconds(300)))
         var told = storage.changes().makeAsyncIterator()
         let name = String(repeating: "k", count: 1_000)
-        // More than a socket takes, in keys that each are told.
+        // Each of these keys is reported, and together they do not fit into a socket.
         for round in 0..<8 {
             let changes = (0..<200).map {
                 TokenChange.store(Secret([1]), for: TokenKey("\(round) \($0) \(name)"))
@@ -171,7 +172,8 @@ import VaultAgent
             try await storage.commit(changes)
             for _ in 0..<200 { #expect(await told.next() != nil) }
         }
-        // The one who is told, and who asks; the deaf one is no more.
+        // The subscriber that reads and the client with requests remain. The subscriber that does not read is
+        // cut off.
         #expect(agent.server.waitForClients(2, atMost: .seconds(300)))
     }
 
@@ -184,7 +186,7 @@ import VaultAgent
             flood.append(try RawClient(home.place))
             if round % 3 == 0 { try flood.last?.send([1, 2]) }
             #expect(agent.server.clients <= 8)
-            // The vault's connection was idle and may have been ended: nobody notices.
+            // The agent may have ended the vault's idle connection. The caller does not notice.
             if round % 10 == 9 { try expectService(vault, "\(round)") }
         }
         try expectService(vault, "after")
@@ -192,10 +194,10 @@ import VaultAgent
 
     /// A program that opens ever more connections takes room from itself.
     @Test func aFloodOfAnotherProcessEndsNoConnectionOfThisOne() throws {
-        // Half of them are more than this process ever has.
+        // Half of the connections are more than this process ever has.
         let agent = try LocalAgent(in: home) { $0.connections = 16 }
         let first = try (0..<3).map { _ in try RawClient(home.place) }
-        // The oldest, and idle.
+        // These connections are the oldest, and idle.
         for client in first { try client.ask(.vaults, home) }
         #expect(agent.server.waitForClients(3, atMost: .seconds(300)))
         let flood = """
@@ -209,7 +211,7 @@ import VaultAgent
         let program = try Program.start(
             "/usr/bin/python3", ["-c", flood, "\(home.place.directory)/\(AgentEndpoint.socketName)"])
         #expect(Program.wait(for: program) == 0)
-        // Whoever comes next is taken after all of them.
+        // The agent accepts this client after the whole flood.
         try expectService(try agent.unlockedVault(), "one")
         for client in first { #expect(client.socket.arrival == .bytes) }
         for client in first { try client.ask(.vaults, home) }
@@ -245,7 +247,7 @@ import VaultAgent
                 .commitPart(service: "good", changes: changes), .commit(service: "good", changes: []),
             ]
         }
-        // The fewer bytes of both.
+        // The commit that is refused has fewer bytes than the accepted commit.
         #expect(try Samples.frame(commit(small)[0]).count < Samples.frame(commit(large)[0]).count)
         for _ in 0..<3 {
             let modest = try RawClient(home.place)
@@ -267,7 +269,7 @@ import VaultAgent
         let half = [TokenChange.store(Secret(repeatElement(UInt8(1), count: 700_000)), for: "half")]
         let waiting = try RawClient(home.place)
         try waiting.ask([.commitPart(service: "good", changes: half)], home)
-        // It waits once it was taken in: until then there is room.
+        // The next commit waits once the agent has taken this part: until then there is room.
         let next = AgentOperation.commit(service: "good", changes: half)
         var answer = RawClient.Answer.kind(.result)
         let deadline = Deadline(after: .seconds(300))
@@ -301,7 +303,7 @@ import VaultAgent
         let vault = try agent.unlockedVault()
         let change = TokenChange.store(Secret([1]), for: "k")
         let client = try RawClient(home.place)
-        // Few enough to come together.
+        // These requests are few enough to arrive together.
         try client.ask(
             [
                 .commitPart(service: "good", changes: [change]),
@@ -324,7 +326,7 @@ import VaultAgent
         #expect(agent.server.waitForClients(0, atMost: .seconds(300)))
         let deaf = try (0..<4).map { _ in try RawClient(home.place) }
         for client in deaf { try client.ask(.secret(service: "good", key: "big"), home, count: 20) }
-        // Asks again for as long as there is no room.
+        // The client asks again while there is no room.
         try expectService(agent.vault(), "one")
         #expect(agent.server.clients <= 4)
         withExtendedLifetime(deaf) {}

@@ -80,14 +80,14 @@ import VaultAgentServer
         let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" --directory \"$1\""
         let arguments = ["-c", script, Program.beside("vaultctl-agent"), home.place.directory.string]
         let agent = try Program.start("/bin/sh", arguments, inheriting: [(listener.descriptor, 3)])
-        // A client may come before the agent is there: it waits for its answer.
+        // A client may connect before the agent runs, and waits for its answer.
         let vault = BlockingAgentVault(at: home.vault, agent: home.place)
         #expect(try vault.status() == nil)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
         try vault.storage(service: "s").store(token: "not a real token", for: "k")
         kill(agent, SIGTERM)
         #expect(Program.wait(for: agent) == 0)
-        // For the next one that is started for it.
+        // The socket stays for the next agent that the manager starts.
         #expect(try SmallFile.exists(home.place.socket))
         let wrong = try Program.start(
             "/bin/sh", arguments, inheriting: [(try #require(Optional(open("/dev/null", O_RDONLY))), 3)])
@@ -158,7 +158,7 @@ import VaultAgentServer
         ("$$", "1x"), ("$$", " 1"), ("$$", "99999999999999999999"),
     ])
     func whatNoManagerSaysIsNotBelieved(process: String, count: String) throws {
-        // A file that is no socket is in the place: who took it for one would not serve.
+        // Descriptor 3 is not a socket: an agent that took it for one would not serve.
         let agent = try start(process, count, .file).get()
         try expectService()
         kill(agent, SIGTERM)
@@ -222,7 +222,7 @@ import VaultAgentServer
     }
 
     @Test func anotherUsersAgentIsNotTrusted() throws {
-        // Only root can be somebody else.
+        // Only root can give the directory to another user.
         guard geteuid() == 0 else { return }
         try makeDirectory()
         chown(home.place.directory.string, 65_534, 65_534)

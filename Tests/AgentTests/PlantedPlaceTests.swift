@@ -37,9 +37,9 @@ struct PlantedPlaceTests {
         #expect(try person.run("list", "--all-services").output == "default\tk\n")
         let status = try person.run("status", "--json")
         #expect(status.status == 0 && status.output.contains(#""agent":false"#), "\(status.error)")
-        // Who asks for nothing of the agent is told nothing of it.
+        // A command that does not need the agent does not mention the agent.
         #expect(try person.run("list", "--no-agent").error.isEmpty)
-        // What is about the agent says why there is none.
+        // A command about the agent gives the reason why there is no agent.
         for words in [["unlock"], ["lock"], ["lock", "--all"], ["agent"], ["agent", "--stop"]] {
             let refused = try person.run(words)
             #expect(refused.status == 8, "\(words): \(refused.error)")
@@ -80,7 +80,7 @@ struct PlantedPlaceTests {
         try #require(mkdir(runtime, 0o755) == 0)
         defer { _ = try? Program.run("/bin/rm", ["-rf", runtime]) }
         let socket = FilePath(runtime).appending("tokenvault/agent.sock")
-        // Root's, then open, then as it has to be.
+        // The directory belongs to root first, then it is open to others, then it is as required.
         for (owner, mode) in [(0, mode_t(0o700)), (person.user, 0o755), (person.user, 0o700)] {
             try #require(chown(runtime, owner, owner) == 0 && chmod(runtime, mode) == 0)
             #expect(try person.run("unlock").status == 0)
@@ -115,11 +115,11 @@ struct LatePlaceTests {
         let retrieved = try person.run(["retrieve", "k"], with: environment)
         #expect(retrieved.output == "a", "\(retrieved.error)")
         #expect(try person.run(words, with: environment).status == 0)
-        // Asked where it is.
+        // Without the runtime directory, status asks the agent at its own place.
         try #require(try Program.run("/bin/rm", ["-rf", runtime]) == 0)
         let state = try person.run("status", "--json").output
         #expect(state.contains(#""agent":\#(words[0] == "lock")"#), "\(state)")
-        // Without an agent, the key file of the environment opens it.
+        // Without an agent, the key file of the environment opens the vault.
         if words[0] == "lock" { #expect(!state.contains(#""state":"unlocked""#), "\(state)") }
     }
 
@@ -131,7 +131,7 @@ struct LatePlaceTests {
         try #require(mkdir(snap, 0o700) == 0 && chown(snap, person.user, person.user) == 0)
         let inSnap = ["XDG_RUNTIME_DIR=\(snap)"]
         if isStartedThere {
-            // The agent that began in `/tmp` would be used instead.
+            // Otherwise the command would use the agent that runs in `/tmp`.
             #expect(try person.run("agent", "--stop").status == 0)
             #expect(try person.run(["unlock"], with: inSnap).status == 0)
         }
@@ -173,7 +173,7 @@ struct LatePlaceTests {
         defer { removeRuntime() }
         let link = "\(person.home)/link"
         try #require(symlink(runtime, link) == 0)
-        // The agent is in `/tmp`.
+        // The agent runs in `/tmp`.
         let locked = try person.run(["lock"], with: ["XDG_RUNTIME_DIR=\(link)"])
         #expect(locked.status == 0 && locked.error.isEmpty, "\(locked.error)")
         #expect(try !person.run("status", "--json").output.contains(#""state":"unlocked""#))
@@ -225,7 +225,7 @@ struct LatePlaceTests {
         try #require(read(output.readEnd.rawValue, &byte, 1) == 1)
         #expect(try person.run("unlock").status == 0)
         try #require(unlink("\(person.place)/agent.sock") == 0)
-        // Succeeds when it has ended.
+        // The command succeeds when the agent has ended.
         let locked = try person.run("lock", "--timeout", "300")
         #expect(locked.status == 0, "\(locked.error)")
         #expect(try person.run("status", "--json").output.contains(#""agent":false"#))
@@ -233,7 +233,7 @@ struct LatePlaceTests {
 
     @Test func eachIsLocked() throws {
         defer { removeRuntime() }
-        // Another one, in the place that is named and stands alone.
+        // A second agent, in a directory that only the variable names: other commands do not look there.
         let named = ["XDG_RUNTIME_DIR=\(person.home)"]
         #expect(try person.run(["unlock"], with: named).status == 0)
         #expect(try person.run(["lock", "--all"]).status == 0)

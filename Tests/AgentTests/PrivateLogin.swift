@@ -8,7 +8,7 @@ import VaultAgentServer
 /// A private system bus, with a logind that follows the test's commands. Both stop with the last reference,
 /// or when the test process ends in any way.
 final class PrivateLogin: @unchecked Sendable {
-    // One command at a time.
+    // Serializes the commands.
     private let lock = Monitor(())
     private let commands: FileDescriptor
     private let answers: FileDescriptor

@@ -69,7 +69,7 @@ import VaultAgent
         #expect(manager.hear() == "READY=1")
         let vault = BlockingAgentVault(at: home.vault, agent: home.place, timeout: .seconds(300))
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
-        // Somebody writes without a pause.
+        // A thread writes without a pause.
         let written = Monitor(0)
         let end = Monitor<TokenStorageError.Code?>(nil)
         let writer = WorkerThread(name: "writer")
@@ -88,12 +88,12 @@ import VaultAgent
         kill(first, SIGTERM)
         #expect(manager.hear() == "STOPPING=1")
         #expect(Program.wait(for: first) == 0)
-        // Who waits at the socket is served by the next one, which holds nothing.
+        // The next agent serves the client that waits at the socket, and holds no vault.
         let second = try start(listener, telling: manager.address)
         #expect(manager.hear() == "READY=1")
         #expect(end.wait(atMost: .seconds(300)) { $0 } == .locked)
         #expect(try vault.isHeld() == false)
-        // What was begun was answered, and what was answered is there: nothing more, and nothing less.
+        // Every request that began got an answer, and exactly the acknowledged items are stored.
         let keys = try home.open().storage(service: "s").list().items.count
         #expect(keys == written.withLock { $0 })
         kill(second, SIGINT)

@@ -52,7 +52,7 @@ import VaultAgentServer
         try login.tell("lock", "strange")
         try login.tell("lock", "two")
         #expect(locks.reach(1) == 1)
-        // Sessions that came later as well.
+        // Sessions that begin later count as well.
         try login.tell("add_session", "stranger", "\(ProcessFacts.user + 1)")
         try login.tell("add_session", "three", "\(ProcessFacts.user)")
         try login.tell("lock", "stranger")
@@ -68,7 +68,7 @@ import VaultAgentServer
         try login.tell("end_session", "two")
         try login.tell("end_session", "one")
         #expect(locks.reach(1) == 1)
-        // And then it goes with the others.
+        // From now on the agent locks with the user's other sessions.
         try login.tell("add_session", "three", "\(ProcessFacts.user)")
         try login.tell("lock", "three")
         #expect(locks.reach(2) == 2)
@@ -79,7 +79,7 @@ import VaultAgentServer
         let login = try PrivateLogin()
         let held = Monitor<[String]>([])
         let watch = try SessionWatch(login.configuration) {
-            // Still held while it locks.
+            // The agent still delays sleep while it locks.
             let count = (try? login.tell("inhibitors").first) ?? "?"
             held.announce { $0.append(count) }
         }
@@ -101,7 +101,7 @@ import VaultAgentServer
         let watch = try watch(login)
         #expect(try login.tell("forge", "one") == ["1"])
         #expect(watch.obstacle == nil)
-        // Signals are taken in their order: had the others counted, there were more.
+        // The agent takes signals in order: if it had accepted the forged signals, there would be more locks.
         try login.tell("lock", "one")
         #expect(locks.reach(1) == 1)
         #expect(try login.tell("inhibitors") == ["1"])
@@ -113,7 +113,7 @@ import VaultAgentServer
         let watch = try watch(login)
         try login.tell("stop_logind")
         #expect(watch.wait(atMost: .seconds(300)) { $0?.contains("logind does not run") == true })
-        // Of this one the process is in no session.
+        // In the new logind, the process has no session.
         try login.tell("start_logind")
         #expect(watch.wait(atMost: .seconds(300)) { $0 == nil })
         try login.tell("await_inhibitors", "1")
@@ -135,7 +135,7 @@ import VaultAgentServer
             lock: { [locks] in locks.lock() })
         #expect(watch.wait(atMost: .seconds(300)) { $0 == nil })
         try login.tell("come_anew_and_stall", "3")
-        // It was missed while the name had no owner, then again, and then found.
+        // The agent failed to reach logind while the name had no owner, then failed again, and then found it.
         #expect(
             obstacles.wait(atMost: .seconds(300)) { told in
                 told.last == .some(nil) && told.count > 1 ? () : nil
@@ -204,7 +204,7 @@ import VaultAgentServer
         #expect(try home.run("status", "--json").output.contains(#""locksWithSession":true"#))
         try login.tell("sleep", "begins")
         try login.tell("await_inhibitors", "0")
-        // logind may let the machine sleep from here on.
+        // From here on logind may let the machine sleep.
         #expect(try home.run("retrieve", "dark").status == 4)
         #expect(try home.run("retrieve", "open").output == "b")
         try login.tell("sleep", "ends")
@@ -213,7 +213,7 @@ import VaultAgentServer
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
         #expect(try home.run("retrieve", "dark").output == "a")
         try login.tell("lock", "one")
-        // Nothing tells when the agent has heard of it.
+        // No event shows that the agent has received the signal.
         let vault = BlockingAgentVault(
             at: FilePath(home.path).appending(".local/share/tokenvault/default.vault"), agent: home.place)
         var pause = BackOff()

@@ -50,7 +50,7 @@ import VaultAgent
         for round in 0..<500 {
             let agent = try TestAgent(in: home)
             let vault = agent.vault()
-            // Nothing of the one before is left to a new agent.
+            // A new agent has nothing of the previous one.
             #expect(try !vault.isHeld())
             try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
             let storage = vault.storage(service: "load")
@@ -62,7 +62,7 @@ import VaultAgent
                     ended.announce { $0.append(error) }
                 }
             }
-            // Somewhere in the writes that follow.
+            // The kill comes somewhere in the writes that follow.
             let wanted = last[0] + Int.random(in: 0...8)
             writers[0].progress.wait { $0.acknowledged >= wanted || $0.isOver ? () : nil }
             agent.process.end(SIGKILL)
@@ -85,7 +85,7 @@ import VaultAgent
             if round % 50 == 49 { _ = try file.verify() }
             file.close()
         }
-        // The kills met writes that were under way.
+        // Some kills interrupted a write.
         #expect(cutShort > 0)
     }
 }

@@ -133,14 +133,15 @@ enum Program {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        // Copies whose numbers none of them is to have: one would replace the next.
+        // Copies above every target number: otherwise one `dup2` could overwrite the source of the next.
         let copies = descriptors.map { fcntl($0.0, F_DUPFD_CLOEXEC, 200) }
         defer { for copy in copies { close(copy) } }
         for (copy, (_, number)) in zip(copies, descriptors) {
             try #require(copy >= 200 && number < 200)
             posix_spawn_file_actions_adddup2(&actions, copy, number)
         }
-        // A shell's background job ignores these, and so would its children: the tests end programs by them.
+        // A background job of a shell ignores these signals, and so would its children. The tests need them
+        // to end programs.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -63,7 +63,7 @@ import TokenVaultPlatform
         let first = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         var second: TurnQueue.Turn? = try queue.turn(for: 1, atMost: .seconds(300), isWanted: { true })
         withExtendedLifetime((first, second)) {}
-        // Given back twice, they are one turn all the same.
+        // Returning the turn twice still frees only one turn.
         second = nil
         _ = consume first
         let patient = TurnQueue(1, share: 1, longest: .seconds(3_600))
@@ -94,7 +94,7 @@ import TokenVaultPlatform
         #expect(queue.waiters == 0)
         withExtendedLifetime(first) {}
         first = nil
-        // Nothing of the turn was lost.
+        // The turn is available again.
         _ = try queue.turn(for: 1, atMost: .zero, isWanted: { true })
     }
 

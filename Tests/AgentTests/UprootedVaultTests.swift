@@ -43,7 +43,7 @@ import VaultAgent
         case .overwritten:
             try write((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         case .cut:
-            // Into the last record: what is behind it is room.
+            // The cut is inside the last record: behind it there is only spare room.
             let bytes = try SmallFile.read(home.vault, limit: 4 << 20).bytes
             let last = try #require(bytes.lastIndex { $0 != 0 })
             try #require(truncate(path, last - 10) == 0)
@@ -75,7 +75,7 @@ import VaultAgent
                 #expect(error?.code != .outcomeUnknown && error?.code != .internalError, "\(error as Any)")
             }
         }
-        // Whoever looks is told something, and the agent is there for others.
+        // These calls may return anything, and the agent goes on serving.
         _ = try? vault.status()
         _ = try? vault.lockState()
         #expect(try AgentControl.isRunning(at: home.place))
@@ -96,7 +96,8 @@ import VaultAgent
         _ = try copy.restore(to: home.vault)
         copy.close()
         let storage = vault.storage(service: "s")
-        // What was put back on purpose, or an error until the next unlock: never what is gone.
+        // The call gives the restored value, or an error until the next unlock. It never gives the value that
+        // is gone.
         let told = Result { () throws(TokenStorageError) in try storage.retrieve(for: "k") }
         if case .success(let token) = told { #expect(token == "first") }
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
@@ -111,7 +112,8 @@ import VaultAgent
         try #require(rename(directory, directory + ".away") == 0)
         try #require(try Program.run("/bin/cp", ["-a", directory + ".away", directory]) == 0)
         let storage = vault.storage(service: "s")
-        // What is written is not taken; who reads finds that the agent holds nothing there, and unlocks what is.
+        // A store fails. A read finds that the agent does not hold the vault that is there now, and reports
+        // it as locked.
         for (call, code) in [
             ({ _ = try storage.store(token: "third", for: "k") }, .unavailable),
             ({ _ = try storage.retrieve(for: "k") }, .locked), ({ _ = try storage.list() }, .locked),
@@ -138,7 +140,8 @@ import VaultAgent
             try storage.store(token: "third", for: "k")
         }
         #expect(error?.code == .unavailable, "\(error as Any)")
-        // Nothing of it was written, and what is there is used from the next unlock on.
+        // Nothing of the refused store was written. From the next unlock on, the agent uses the vault that is
+        // there.
         #expect(try home.open().storage(service: "s").retrieve(for: "k") == "second")
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state)
         try storage.store(token: "third", for: "k")
@@ -160,7 +163,7 @@ import VaultAgent
         }
         try copy()
         let connection = try AgentConnection(to: home.place, within: .seconds(300))
-        // Whoever asks hears it with the first answer, which comes.
+        // The client gets this failure with its first answer.
         #expect {
             try connection.perform(
                 .secret(service: "s", key: "k"), on: VaultReference(at: home.vault), within: .seconds(300)
@@ -218,7 +221,7 @@ import VaultAgent
         try storage.store(token: "own", for: "device", policy: .whenUnlockedThisDeviceOnly)
         try vault.unlock(with: TestHome.keyFile, stateDirectory: nil)
         #expect(throws: TokenStorageError.self) { try storage.retrieve(for: "device") }
-        // That was open, and how long it stays so was said before.
+        // The vault was open, and the earlier unlock had set the time.
         #expect(try vault.status()?.idleTime == .seconds(900))
         try vault.unlock(with: TestHome.keyFile, stateDirectory: home.state, lockingAfter: .seconds(7_200))
         #expect(try storage.retrieve(for: "device") == "own")

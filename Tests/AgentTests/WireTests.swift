@@ -12,7 +12,7 @@ import VaultAgent
         let request = try #require(try Samples.read(bytes))
         #expect(request.id == 77 && request.vault == Samples.vault)
         #expect(request.operation.kind == operation.kind)
-        // One way to write it: what was read comes out as the same bytes.
+        // A value has one encoding: writing the decoded request gives the same bytes.
         #expect(try Samples.frame(request.operation) == bytes)
     }
 
@@ -20,10 +20,10 @@ import VaultAgent
     func everyTruncationIsRefused(_ operation: AgentOperation) throws {
         let bytes = try Samples.frame(operation)
         for length in 0..<bytes.count {
-            // The rest has not come: nothing to read yet.
+            // A frame that has not arrived whole is not read yet.
             #expect(try Samples.read(Array(bytes.prefix(length))) == nil)
             guard length > AgentWire.prefixLength + 5 else { continue }
-            // A frame that says it is as short as that.
+            // A frame whose length field matches the truncation.
             var short = Array(bytes.prefix(length))
             let payload = UInt32(length - AgentWire.prefixLength)
             for index in 0..<4 { short[index] = UInt8(truncatingIfNeeded: payload >> (8 * index)) }
@@ -148,7 +148,7 @@ import VaultAgent
             buffer.removeFirst(range.upperBound)
         }
         #expect(kinds == [.commitPart, .commit] && buffer.count == 0)
-        // What no vault would take fits nowhere, and nothing of it is left.
+        // A secret that no vault accepts fits into no frame, and leaves nothing in the buffer.
         let more = Secret(repeatElement(UInt8(7), count: 2 << 20))
         let three = AgentRequest(
             id: 1, vault: Samples.vault,

@@ -26,7 +26,7 @@ let backends = [
     Backend("file, key file, blocking view") {
         ThroughBlockingView(try FileSubject(passphrase: false))
     },
-    // What depends on how the vault is unlocked, and on the policy that only a passphrase gives.
+    // Runs the checks that depend on the unlock method, or on the policy that only a passphrase gives.
     Backend("file, passphrase", isHeldAgainst: { !$0.requirements.isEmpty || $0.name.contains("polic") }) {
         try FileSubject(passphrase: true)
     },

@@ -24,7 +24,7 @@ struct FaultySubject: ConformanceSubject {
     }
 
     var capabilities: Set<ConformanceCapability> { memory.capabilities }
-    // A fault that swallows events is found by waiting this long; being late cannot hide it.
+    // Finding a fault that swallows events takes this long. A slow machine cannot hide such a fault.
     var eventTimeout: Duration = .milliseconds(200)
 
     func storage(service: String) -> any TokenStorage {

@@ -11,7 +11,7 @@ struct MemorySubject: ConformanceSubject {
     func blockingStorage(service: String) -> any BlockingTokenStorage {
         vault.storage(service: service).blocking
     }
-    // Memory has one handle; a copy of the subject is a second one of the same vault.
+    // Memory has one handle, so a copy of the subject serves as the second handle of the same vault.
     func anotherHandle() -> any ConformanceSubject { self }
     func setLockState(_ lockState: LockState) { vault.setLockState(lockState) }
     func setDevice(isOriginal: Bool) { vault.setDevice(isOriginal ? .original : .another) }

@@ -121,7 +121,7 @@ let mutants: [Mutant] = [
         caughtBy: "an item stored anew does not have its old generation"
     ) {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
-            // What a counter that restarts with each life of a key does: the old number holds again.
+            // Imitates a counter that restarts with each life of a key: the old number is valid again.
             try await base.commit(
                 changes.map { change in
                     var change = change

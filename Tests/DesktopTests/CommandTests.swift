@@ -62,7 +62,7 @@ import TokenVault
         #expect(try run("slot", "add", "secret-service", "--key-file", key) == "2\n")
         #expect(try run("store", "k", input: "fake") == "")
         #expect(try run("retrieve", "k") == "fake")
-        // The key is no item of a person's: neither listed nor moved.
+        // The key is no item of the user: the commands neither list nor move it.
         #expect(try keyring("list", "--all-services") == "")
         try desktop.tell("restart_keyring")
         #expect(try run("retrieve", "k") == "fake")
@@ -101,7 +101,7 @@ import TokenVault
         #expect(
             away.hasPrefix("vaultctl: the login keyring cannot open the vault: not available (")
                 && away.hasSuffix("): give --key-file\n"), "\(away)")
-        // What cannot be taken out of the keyring now, a person can take out later.
+        // A key that cannot be removed from the keyring now can be removed by the user later.
         let removed = try all("slot", "remove", "2", "--key-file", key, "--no-input")
         #expect(removed.contains("left in the keyring (locked): remove it with \"secret-tool clear service"))
         #expect(removed.contains("copies of the vault made before still open"))
@@ -185,7 +185,7 @@ import TokenVault
         #expect(
             try run("list", "--all-services", "--key-file", key) == "first\ta\nfirst\tb\nsecond\tc\n")
 
-        // What may not leave the device stays, and is told.
+        // An item that may not leave the device stays, and the command reports it.
         #expect(try run("store", "here", "--service", "first", "--key-file", key, input: "fake") == "")
         #expect(
             try run(
@@ -224,7 +224,7 @@ import TokenVault
         #expect(choice.name == "secret-service")
         try await choice.storage.store(token: "fake", for: "k")
 
-        // Locked is not absent: the choice fails rather than going on to a store without the token.
+        // A locked keyring is not absent: the choice fails, rather than choosing a store without the token.
         try desktop.tell("lock")
         for chooser in [chooser, StorageChooser([keyring, second], rememberingIn: nil)] {
             let error = await #expect(throws: TokenStorageError.self) {
@@ -232,7 +232,8 @@ import TokenVault
             }
             #expect(error?.code == .locked)
         }
-        // Away, the one that was chosen is not replaced; a chooser that never chose goes on.
+        // A chosen keyring that is missing is not replaced. A chooser that never chose takes the next
+        // storage.
         try desktop.tell("stop_keyring")
         let error = await #expect(throws: TokenStorageError.self) {
             try await chooser.choose(service: "app")

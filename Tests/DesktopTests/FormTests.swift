@@ -22,7 +22,7 @@ import TokenVaultCrypto
                 let read = ItemLabel(reading: written, changed: seconds)
                 #expect(read.text.map { Array($0.utf8) } == label.map { Array($0.utf8) }, "\(written)")
                 #expect(read.generation == generation, "\(written)")
-                // Changed later: by another program.
+                // A later change comes from another program.
                 let edited = ItemLabel(reading: written, changed: seconds + 3)
                 #expect(edited.generation.rawValue / 1_000_000 == seconds + 3, "\(written)")
             }

@@ -115,7 +115,7 @@ import TokenVaultPlatform
     @Test func aServiceThatEndsAtAPromptForAWriteLeavesItsOutcomeUnknown() throws {
         let storage = try fake("create-prompts", "die-on-prompt")
         let error = #expect(throws: TokenStorageError.self) { try storage.store(token: "fake", for: "key") }
-        // Advice to store again would be wrong.
+        // The error must not advise to store again.
         #expect(error?.code == .outcomeUnknown && error?.advice == nil, "\(error)")
     }
 
@@ -167,7 +167,7 @@ import TokenVaultPlatform
             "forge_completion", "/org/freedesktop/secrets/prompt/1",
             "/org/freedesktop/secrets/collection/only")
         try desktop.tell("stop_fake")
-        // It still waited for the person when the service ended.
+        // The call still waited for the user when the service ended.
         #expect(outcome.wait { $0 } == .unavailable)
     }
 
@@ -185,9 +185,9 @@ import TokenVaultPlatform
         let storage = desktop.service().storage(service: "app")
         try desktop.tell("own_writer_name")
         let task = Task { try await storage.store(token: "fake", for: "key") }
-        // Until it waits, there is nobody to lie to.
+        // Forges the signal once the writer waits for its turn.
         while try desktop.tell("forge_writer") == ["0"] { await Task.yield() }
-        // A writer that believed it would have come to its end among so many calls.
+        // A writer that accepted the forged signal would have finished during so many calls.
         for _ in 0..<50 { #expect(try await storage.retrieve(for: "key") == nil) }
         task.cancel()
         #expect(await code { try await task.value } == .cancelled)

@@ -71,7 +71,7 @@ import TokenVaultPlatform
             #expect(listed.hasPrefix(words.count == 1 ? "here\n" : "default\there\n"))
             #expect(listed.contains("1 item is not shown while locked") && listed.hasSuffix("=4\n"))
         }
-        // Also where new items would have no keyring to go to.
+        // The same holds without a keyring for new items.
         let listed = try run("list", "--collection", "Missing")
         #expect(listed.hasPrefix("here\n") && listed.hasSuffix("=4\n"), "\(listed)")
         try desktop.tell("unlock", other, Self.password)
@@ -101,7 +101,7 @@ import TokenVaultPlatform
         #expect(
             try run("keyring", "create", "--label", "No", "--passphrase-fd", "0", input: "\n").hasSuffix(
                 "=64\n"))
-        // The passphrase that was given opens it, and no other.
+        // Only the given passphrase opens the keyring.
         try desktop.tell("restart_keyring")
         #expect(try run("retrieve", "k").hasSuffix("=4\n"))
         let made = "/org/freedesktop/secrets/collection/Default_5fkeyring"
@@ -136,7 +136,8 @@ import TokenVaultPlatform
         #expect(try run("info", "k").hasSuffix("=0\n"))
         #expect(try run("delete", "k").hasSuffix("=3\n"))
         #expect(try run("list") == "=0\n")
-        // What a producer that failed writes replaces nothing that was printed, and no key is free that prints something.
+        // The empty output of a failed producer replaces no value that retrieve prints. A key with such a
+        // value is not free.
         #expect(try run("store", "k").hasSuffix("=1\n"))
         #expect(try run("store", "k", "--if-absent", input: "ours").hasSuffix("=9\n"))
         #expect(try run("retrieve", "k") == "theirs\n=0\n")
@@ -196,7 +197,7 @@ import TokenVaultPlatform
         #expect(try run("retrieve", "k").hasSuffix("=4\n"))
         #expect(try run("info", "k").hasSuffix("=4\n"))
         #expect(try run("retrieve", "absent").hasSuffix("=3\n"))
-        // A new one of ours does not wait for theirs.
+        // A new item of ours does not wait for the other program's item.
         #expect(try run("store", "k", input: "ours") == "=0\n")
     }
 
@@ -224,11 +225,11 @@ import TokenVaultPlatform
             #expect(
                 try desktop.run(vaultctl, "retrieve", name, "--service", "s", "--key-file", key) == secret)
         }
-        // Theirs stay.
+        // The other program's items stay.
         for name in ["theirs", "both"] {
             #expect(try desktop.run("secret-tool", "lookup", "service", "s", "account", name) == "of theirs")
         }
-        // An item in a locked keyring is counted.
+        // The count includes an item in a locked keyring.
         try desktop.tell("create_in", other, "theirs", "fake", "service", "s", "account", "locked")
         try desktop.tell("restart_keyring")
         let locked = try #require(

@@ -35,7 +35,8 @@ import TokenVaultTesting
     @Test(arguments: TokenStorageConformance.checks.filter { names.contains($0.name) }, [false, true])
     func manyItemsKeepTheContract(_ check: ConformanceCheck, throughBlockingView: Bool) async throws {
         let desktop = try PrivateDesktop.withKeyring()
-        // Thousands on the disk take minutes: `make keyring-limits`. Otherwise they go to the daemon's keyring in memory.
+        // Thousands of items on the disk take minutes: `make keyring-limits`. Otherwise they go to the
+        // daemon's keyring in memory.
         if check.name == Self.ofThousands, getenv("TOKENVAULT_KEYRING_LIMITS") == nil {
             try desktop.tell("set_default", "/org/freedesktop/secrets/collection/session")
         }

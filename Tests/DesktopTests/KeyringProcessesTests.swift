@@ -26,7 +26,7 @@ import TokenVault
         let storage = desktop.service().storage(service: "workers").blocking
         #expect(try storage.retrieve(for: "counter") == String(counted))
         for (key, value) in held { #expect(try storage.retrieve(for: TokenKey(key)) == value, "\(key)") }
-        // One item a key: nothing was multiplied.
+        // Each key has one item, so nothing was duplicated.
         #expect(try storage.list().items.count == held.count + 1)
         let paths = try desktop.tell("items", "xdg:schema", "org.tokenvault.Token")
         #expect(paths.count == held.count + 1)
@@ -62,7 +62,8 @@ func testProgram(_ name: String) -> String {
     var buffer = [UInt8](repeating: 0, count: 4_096)
     let length = readlink("/proc/self/exe", &buffer, buffer.count)
     var path = FilePath(String(decoding: buffer[..<max(length, 0)], as: UTF8.self))
-    // The tests run in a helper of the toolchain or in the bundle itself: the bundle's path is an argument.
+    // The tests run in a helper of the toolchain or in the bundle itself. In the helper, the bundle's path is
+    // an argument.
     if let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) {
         path = FilePath(bundle)
     }

@@ -29,7 +29,7 @@ import TokenVault
         try storage.blocking.store(token: "ours", for: "key")
         #expect(try storage.blocking.retrieve(for: "key") == "ours")
         #expect(try storage.blocking.delete(for: "key"))
-        // Theirs is still there.
+        // The other program's item is still there.
         #expect(try desktop.run("secret-tool", "lookup", "service", "app", "account", "key") == "theirs")
     }
 
@@ -63,7 +63,8 @@ import TokenVault
         let keys = ["key", "key two", "key three"]
         for key in keys { try storage.blocking.store(token: "fake \(key)", for: TokenKey(key)) }
         try makeMany(of: "com.example.Theirs")
-        // The first one's answer comes behind all that was told of them; the second one looks at what was told.
+        // The first answer arrives behind all signals about the new items. The second call looks at these
+        // signals.
         for _ in 0..<2 { #expect(try storage.blocking.retrieve(for: "key") == "fake key") }
         try desktop.tell("start_monitor")
         for key in keys { #expect(try storage.blocking.retrieve(for: TokenKey(key)) == "fake \(key)") }
@@ -100,7 +101,7 @@ import TokenVault
         try desktop.tell("create", "planted \(planted)", "fake", ["extra", "1"])
         #expect(key(of: await events.next()) == "key")
         #expect(try #require(try storage.blocking.metadata(for: "key")).generation.rawValue < 1 << 51)
-        // Nor does it spread.
+        // The planted generation does not affect later commits.
         let both = try #require(
             try await storage.commit([
                 .store(Secret(utf8: "new"), for: "key"), .store(Secret(utf8: "new"), for: "other"),
@@ -109,10 +110,10 @@ import TokenVault
         for key in ["key", "other"] as [TokenKey] { #expect(await events.next() == .stored(key, both)) }
         #expect(try storage.blocking.delete(for: "key"))
         guard case .deleted("key", let deleted)? = await events.next() else {
-            Issue.record("no event of the deletion")
+            Issue.record("no event for the deletion")
             return
         }
-        // The planted item's generation is the end of its second.
+        // The generation of the planted item is the end of its second.
         let another = desktop.service().storage(service: "app").blocking
         var last = deleted
         while last <= deleted { last = try another.store(token: "newer", for: "key") }
@@ -186,7 +187,7 @@ import TokenVault
         #expect(item.label == "a [2Jlabel" && item.attributes == ["bell": "\u{7}", "fit": "yes"])
         #expect(item.expires == nil && item.created == item.modified)
         #expect(try await desktop.service().services().services == ["app"])
-        // What can be read can be written.
+        // An item that can be read can be written.
         try storage.blocking.store(token: "new", for: "key")
         #expect(try storage.blocking.metadata(for: "key")?.label == "a [2Jlabel")
     }
@@ -233,13 +234,13 @@ import TokenVault
         let path = try #require(try desktop.tell("items", Self.ours).first)
         try desktop.tell("set_label", path, "edited")
         guard case .stored("key", let edited)? = await events.next() else {
-            Issue.record("no event of the edit")
+            Issue.record("no event for the edit")
             return
         }
         #expect(edited > last)
         try desktop.tell("delete", path)
         guard case .deleted("key", let deleted)? = await events.next() else {
-            Issue.record("no event of the deletion")
+            Issue.record("no event for the deletion")
             return
         }
         #expect(deleted > edited)

@@ -7,7 +7,7 @@ import TokenVaultPlatform
 /// A private D-Bus with a real gnome-keyring on it, and other programs that follow the test's commands. All
 /// of them are in one directory. They stop with the last reference, or when the test process ends in any way.
 final class PrivateDesktop: @unchecked Sendable {
-    // One command at a time.
+    // Serializes the commands.
     private let lock = Monitor(())
     private let commands: FileDescriptor
     private let answers: FileDescriptor
@@ -17,7 +17,7 @@ final class PrivateDesktop: @unchecked Sendable {
 
     /// A bus, and nothing on it.
     init() throws {
-        // In memory where there is such a place: what the keyring's daemon waits for on a disk is not tested.
+        // In memory if possible: the tests do not cover the daemon's waits for a disk.
         let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
         var template = Array("\(parent)/tokenvault-desktop-XXXXXX".utf8CString)
         path = String(cString: try #require(mkdtemp(&template)))

@@ -138,7 +138,7 @@ import TokenVault
             [third, "newest (generation \(generation.rawValue + 9_000_000))", "newest"] + Self.ours)
         try desktop.tell("delete", try #require(try desktop.tell("items_in", [login] + Self.ours).first))
         #expect(try storage().retrieve(for: "key") == "newest")
-        // A store leaves one item, where the item that counted was.
+        // A store leaves one item, in the keyring of the item that counted.
         try storage().store(token: "stored", for: "key")
         #expect(try count(in: third) == 1 && count(in: other) == 0 && count(in: login) == 0)
     }
@@ -148,7 +148,7 @@ import TokenVault
         try desktop.tell("create_in", [other, "in other", "in other"] + Self.ours)
         try desktop.tell("create_in", [login, "in login", "in login"] + Self.ours)
         let storage = storage()
-        // From then on it is known that the service tells of changes before it answers.
+        // From now on this process knows that the service reports changes before it answers.
         try storage.store(token: "fake", for: "another")
         for _ in 0..<2 { #expect(try storage.retrieve(for: "key") == "in login") }
         try storage.store(token: "stored", for: "key")
@@ -186,7 +186,7 @@ import TokenVault
         try desktop.tell("create_in", [other, "in other", "in other"] + Self.ours)
         let storage = storage()
         try desktop.tell("lock", other)
-        // The default one's is read, and only that can be.
+        // The item of the default keyring is read; no other operation is possible.
         #expect(try storage.retrieve(for: "key") == "in login")
         #expect(code { try storage.delete(for: "key") } == .locked)
         #expect(code { try storage.store(token: "new", for: "key") } == .locked)
@@ -254,7 +254,7 @@ import TokenVault
         #expect(try count(in: other) == 1)
         #expect(try desktop.tell("items_in", login, "account", "added") != [""])
         try desktop.tell("lock", other)
-        // Nothing of it is done.
+        // The commit changed nothing.
         #expect(
             code {
                 try reader.commit([.delete("added"), .store(Secret(utf8: "newer"), for: "key")])

@@ -13,7 +13,7 @@ import TokenVaultPlatform
     init() throws {
         desktop = try PrivateDesktop.withKeyring()
         programs = try Directory()
-        // Says a token that is over already, then new ones; keeps what it is asked.
+        // Answers with an expired token first, then with new ones, and records each request.
         try programs.script(
             "vaultctl-oauth",
             #"""
@@ -45,7 +45,7 @@ import TokenVaultPlatform
         #expect(try run("token", "work") == "fake-2")
         #expect(try run("token", "work") == "fake-2")
         #expect(asked.count { $0.contains("refresh-1") && $0.contains(#""operation":{"refresh""#) } == 1)
-        // The name alone, over what is there.
+        // The name alone signs in again, over the existing session.
         #expect(try run("login", "work", "--no-browser") == "")
         #expect(asked.last?.contains("refresh-2") == true)
         #expect(asked.last?.contains(#""operation":{"revoke""#) == true)

@@ -98,7 +98,7 @@ import TokenVaultPlatform
     }
 
     @Test func withoutLibsecretItIsUnavailableAndNamed() throws {
-        // A file that is no library, found first.
+        // The loader finds this file first, and it is no library.
         let path = FilePath(desktop.path).appending("libsecret-1.so.0")
         try SmallFile.create(path, [])
         let output = try desktop.run(
@@ -118,7 +118,7 @@ import TokenVaultPlatform
         #expect(try storage.retrieve(for: "key") == "fake-but-unmistakable")
         #expect(try storage.item(for: "key") != nil)
         try storage.commit([.rename("key", to: "other"), .store(Secret(utf8: "fake-and-other"), for: "new")])
-        // Another program's session is plain: the monitor hears what there is to hear.
+        // Another program's session is not encrypted, which shows that the monitor hears everything.
         try desktop.tell("create", "label", "fake-and-plain")
         let heard = try desktop.tell(
             "stop_monitor", "fake-but-unmistakable", "fake-and-other", "fake-and-plain", "CreateItem")
@@ -153,7 +153,7 @@ import TokenVaultPlatform
     }
 
     @Test func aStoreThatIsNotAnsweredIsUnknown() async throws {
-        // Long enough to come to the store itself on a machine that is busy.
+        // Long enough to reach the store itself on a busy machine.
         let storage = try fake("silent-on-create", timeout: .seconds(60)).storage(service: "app")
         let error = await #expect(throws: TokenStorageError.self) {
             try await storage.store(token: "fake", for: "key")
@@ -288,7 +288,7 @@ import TokenVaultPlatform
         let storage = service.storage(service: "app")
         let task = Task { try await storage.retrieve(for: "key") }
         #expect(try await desktop.hear() == ["prompting"])
-        // The prompt keeps its own thread only.
+        // The prompt occupies only its own thread.
         #expect(try await storage.lockState() == .locked)
         task.cancel()
         #expect(await code { try await task.value } == .cancelled)

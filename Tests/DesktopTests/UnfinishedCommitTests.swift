@@ -36,7 +36,7 @@ import TokenVaultPlatform
                 try fresh.compareAndStore(Secret([1]), for: "stored", expected: nil)
             } == .conflict)
 
-        // That write, refused as it was, has finished the commit.
+        // The refused write has finished the earlier commit.
         #expect(try desktop.tell("items", "xdg:schema", CommitIntent.schema) == [""])
         let last = desktop.service().storage(service: "app").blocking
         #expect(try last.retrieve(for: "replaced") == "new\n")
@@ -58,7 +58,7 @@ import TokenVaultPlatform
     @Test func oneThatItsItemsHaveOutdoneSaysNothing() throws {
         _ = try die(after: 0, generation: 5)
         let storage = desktop.service().storage(service: "app").blocking
-        // Nothing is as new yet.
+        // No item is as new as the intent yet.
         #expect(try storage.retrieve(for: "replaced") == "new\n")
         try desktop.tell(
             "create", "x", "newer", "xdg:schema", "org.tokenvault.Token", "service", "app", "account",
@@ -116,7 +116,7 @@ import TokenVaultPlatform
     }
 
     @Test func oneThatCannotBeReadHoldsUpItsOwnServiceAlone() throws {
-        // A header of one byte, of the version to come; and no Base64 at all.
+        // A header of one byte with a newer version, and a text that is not Base64.
         for (secret, code) in [("AQAAAAI=", TokenStorageError.Code.unsupportedFormat), ("-", .corrupt)] {
             let path = try desktop.tell(
                 "create", "x", secret, "xdg:schema", CommitIntent.schema, "tokenvault:service", "app")[0]
@@ -203,7 +203,7 @@ import TokenVaultPlatform
             try service.withKeyring(call) { (access) throws(TokenStorageError) in try access.asWriter {} }
         }
         #expect(code { try write(BusCall(timeout: .milliseconds(300))) } == .timedOut)
-        // The name is still the first one's: no other process writes.
+        // The first writer still owns the name, so no other process writes.
         let name = try desktop.run(
             "gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/", "--method",
             "org.freedesktop.DBus.NameHasOwner", BusName.writer)

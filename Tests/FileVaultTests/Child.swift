@@ -8,7 +8,8 @@ func testProgram(_ name: String) -> FilePath {
     let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
     var path = FilePath(
         String(decoding: buffer[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self))
-    // The tests run in a helper of the toolchain or in the bundle itself: the bundle's path is an argument.
+    // The tests run in a helper of the toolchain or in the bundle itself. In the helper, the bundle's path is
+    // an argument.
     if let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) {
         path = FilePath(bundle)
     }

@@ -207,7 +207,7 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         try other.unlock(with: keyFile)
         let slot = try other.addSlot(.passphrase(Secret(utf8: "not a real passphrase")))
         try other.storage(service: "s").store(token: "secret", for: "k", policy: policy)
-        // The early handle may not read it, and must not take it for absent.
+        // The early handle cannot read the item, and must not report it as absent.
         let refusal = #expect(throws: TokenStorageError.self) {
             try early.storage(service: "s").retrieve(for: "k")
         }
@@ -219,7 +219,7 @@ let keyFile = UnlockMethod.keyFile(Secret(utf8: "not a real key: 0123456789abcde
         try late.unlock(with: .passphrase(Secret(utf8: "not a real passphrase")))
         #expect(try late.storage(service: "s").retrieve(for: "k") == "secret")
         try other.removeSlot(slot.id)
-        // The passphrase is gone, and with it the class: nothing may be acknowledged into it.
+        // Without the passphrase the class is gone, so no store into it may succeed.
         let stored = #expect(throws: TokenStorageError.self) {
             try late.storage(service: "s").store(token: "lost", for: "k2", policy: policy)
         }

@@ -58,7 +58,7 @@ import TokenVaultPlatform
         try other.storage(service: "group").store(token: "fake", for: "other")
         #expect(!rig.session.log.hasOtherWriters)
         try rig.lead("first")
-        // A second from now, whenever that is here.
+        // Sets the deadline of one second by hand, so that the speed of the machine does not matter.
         rig.session.log.othersWrote.withLock { until in
             #expect(until != nil)
             until = Deadline(after: areWriting ? .seconds(3_600) : .zero)
@@ -80,7 +80,7 @@ import TokenVaultPlatform
         let isBackMade = Mutex(false)
         let wasBackMade = Mutex<Bool?>(nil)
         try rig.lead("first")
-        // As much as a group holds.
+        // These changes fill a group.
         let large = (0..<9).map {
             TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
         }
@@ -134,7 +134,7 @@ import TokenVaultPlatform
         let sandbox = try Sandbox()
         let rig = try GroupRig(in: sandbox)
         try rig.lead("first")
-        // What comes before all changes stands by itself.
+        // A request before the first change has its own result.
         rig.submit("idle", [.delete("absent")])
         rig.submit("refused", [.update("absent", details: TokenDetails(label: "fake"))])
         rig.submit("deleting", [.delete("before")])
@@ -161,9 +161,10 @@ import TokenVaultPlatform
         let large = (0..<9).map {
             TokenChange.store(Secret([UInt8](repeating: 0x61, count: 1 << 20)), for: TokenKey("large-\($0)"))
         }
-        // The group's, that of the zeros, and those of the files that it would move to, now and when the next is written.
+        // The faults hit the group's own write, the zeros over it, and the new file, now and at the next
+        // write.
         rig.submit("second", large, making: { rig.fail(4) })
-        // What this finds nobody knows either.
+        // The outcome of this request is unknown as well.
         rig.submit("deleting", [.delete("large-0")])
         rig.submit("third")
         rig.goOn()

@@ -68,7 +68,7 @@ import TokenVaultPlatform
         let file = try directory.open("test.vault", .readWrite)
         let whole = try file.read(VaultFormat.keybagLength, at: 0)
         let contents = try Keybag(decoding: whole).authenticatedBytes().count + 64
-        // Everything behind the vault's name and the counts, one bit at a time, with a fitting checksum.
+        // Flips every bit behind the vault's name and the counts, each with a valid checksum.
         for offset in 16..<contents {
             var copy = whole
             copy[offset] ^= 1
@@ -80,7 +80,7 @@ import TokenVaultPlatform
                     at: sandbox.vault, configuration: sandbox.configuration)
                 try vault.unlock(with: keyFile)
             }
-            // With another identifier it is another vault, before a key says that it is none.
+            // With another identifier the file is another vault, before any key is tried.
             let refusals: [TokenStorageError.Code] = [
                 .corrupt, .wrongPassphrase, .unsupportedFormat, .unexpectedVault,
             ]
@@ -106,12 +106,12 @@ import TokenVaultPlatform
         #expect(keybag.encoded() == nil)
         let bytes = try #require(keybag.uncheckedEncoding())
         #expect(throws: FormatError.outOfBounds) { try Keybag(decoding: bytes) }
-        // As many devices and slots as there may be, with all that they can carry, fit a copy.
+        // The largest number of devices and slots, each with all its parts, fits into a copy.
         keybag.sets[0].olderRoots = nil
         var full = keybag
         for number in 2..<Keybag.maximumSets {
             var set = full.sets[1]
-            // Another than that of the second, whatever that is.
+            // Differs from the second set's device, whatever its name is.
             set.device[0] &+= UInt8(number)
             set.keys.append(set.keys[0])
             full.sets.append(set)
@@ -126,7 +126,7 @@ import TokenVaultPlatform
     }
 
     @Test func paddingNeverLeaksMoreThanPadme() {
-        // Values of the paper's function, rounded up to a multiple of eight.
+        // Values of the function in the paper, rounded up to a multiple of eight.
         #expect(
             [0, 1, 8, 9, 17, 33, 100, 1_000, 1_048_576].map(VaultFormat.padded) == [
                 8, 8, 8, 16, 24, 40, 104, 1_024, 1_048_576,

@@ -205,7 +205,7 @@ import TokenVaultPlatform
         let longest = chunk.map { newest.distance(of: $0.item, in: chunks) }.max() ?? 0
         #expect(longest <= 4_096, "\(longest)")
         #expect(newest.place(of: chunk[7].item, in: chunks) == FramePlace(chunk: 0, index: 7))
-        // The names of both halves are hashed whole.
+        // The hash covers both halves of a name.
         let hashes = Set(chunk.map { $0.item.hashValue })
         #expect(hashes.count > chunk.count / 2)
     }
@@ -271,7 +271,7 @@ extension VaultLog {
             bytes = keybag.encoded() ?? []
             return bytes
         }
-        // The record that this wrote names the next generation, and the file is then as after a crash.
+        // The record written here names the next generation, and leaves the file as after a crash.
         let now = state.withLock { $0 }
         let record = KeybagRecord(generation: generation, digest: Keybag.digest(of: bytes))
         let sealed = try codec.seal(

@@ -49,7 +49,7 @@ import Foundation
     @Test func everyTruncationIsTakenOrRefusedByBoth() {
         let whole = metadata()
         for count in whole.indices {
-            // What is behind is of another plaintext.
+            // The bytes behind the count belong to another plaintext.
             #expect(
                 ItemCoding.isMetadata(whole, count: count) == isDecoded(Array(whole[..<count])),
                 "\(count) bytes")

@@ -64,12 +64,12 @@ import TokenVault
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
             .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
         ],
-        // What may not leave the device stayed behind.
+        // Items that may not leave the device stayed behind.
         .exportedAndImported: [
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .absent,
             .afterFirstUnlockThisDeviceOnly: .absent, .whenPasscodeSetThisDeviceOnly: .absent,
         ],
-        // Whoever took file and key file away has what was in it then, but for this device's items.
+        // A stolen copy with its key file still gives its items, except for this device's items.
         .oldCopyWithRevokedSlot: [
             .whenUnlocked: .value, .afterFirstUnlock: .value,
             .whenUnlockedThisDeviceOnly: .refused(.wrongDevice),
@@ -112,7 +112,7 @@ import TokenVault
             .afterFirstUnlockThisDeviceOnly: .refused(.wrongDevice),
             .whenPasscodeSetThisDeviceOnly: .refused(.wrongDevice),
         ],
-        // Its keys were destroyed with the passphrase, and a copy does not bring them back.
+        // The keys of this class were destroyed with the passphrase, and a copy does not bring them back.
         .restoredAfterPassphraseRemoved: [
             .whenUnlocked: .value, .afterFirstUnlock: .value, .whenUnlockedThisDeviceOnly: .value,
             .afterFirstUnlockThisDeviceOnly: .value,
@@ -169,7 +169,7 @@ import TokenVault
             _ = try made.removeDevice(try #require(try made.devices().first).id)
             return try opened(Self.passphrase)
         case .revokedElsewhere:
-            // What holds the old root, after everything is sealed anew.
+            // A handle that holds the old root, after every item was sealed again.
             let vault = try opened(Self.passphrase)
             _ = try made.rotateKeys(keeping: [Self.passphrase], droppingOthers: true)
             return vault
@@ -266,7 +266,8 @@ import TokenVault
             if read == .value {
                 #expect(try storage.retrieve(for: TokenKey(policy.rawValue)) == "value of \(policy.rawValue)")
             }
-            // What cannot be read cannot be replaced or deleted either: nothing is destroyed unseen.
+            // An item that cannot be read cannot be replaced or deleted either, so nothing is destroyed
+            // unseen.
             if case .refused(let code) = wanted {
                 let replaced = answer {
                     "\(try storage.store(token: "other", for: TokenKey(policy.rawValue)))"
@@ -285,13 +286,13 @@ import TokenVault
             #expect(listing.items.count == expected.values.count { $0 == .value })
             #expect(try storage.retrieve(for: "a key that was never stored") == nil)
         }
-        // Whatever was refused is still there for who may read it.
+        // Every refused item is still there for the owner.
         if ![.passphraseRemoved, .deviceRemoved, .restoredAfterPassphraseRemoved, .copyRead].contains(
             situation)
         {
             let owner = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
             if situation == .restoredWithoutState {
-                // Another device put back what this one has seen go further.
+                // The restored file lacks commits that this device has seen.
                 #expect(failure { try owner.unlock(with: Self.passphrase) }?.code == .forked)
                 let copy = try VaultCopy.open(at: sandbox.vault, configuration: sandbox.configuration)
                 try copy.unlock(with: Self.passphrase)
@@ -314,7 +315,7 @@ import TokenVault
             let stored = answer { "\(try storage.store(token: "new", for: "new \(policy)", policy: policy))" }
             #expect(stored == (policy.isReadableAfterFirstUnlock ? .value : .refused(.locked)), "\(policy)")
         }
-        // Unlocking again gives everything back, and what was stored meanwhile is there.
+        // Another unlock gives everything back, including the item that was stored meanwhile.
         try vault.unlock(with: Self.passphrase)
         #expect(try storage.list().hidden == 0)
         #expect(try storage.retrieve(for: "new \(AccessPolicy.afterFirstUnlock)") == "new")
@@ -357,13 +358,13 @@ import TokenVault
         let copy = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
         try vault.removeSlot(slot.id)
         #expect(try storage.retrieve(for: "k") == nil)
-        // A passphrase that comes later begins a new class, in the same session as well.
+        // A later passphrase begins a new class, also within the same session.
         let later = try vault.addSlot(Self.passphrase)
         try storage.store(token: "second life", for: "k2", policy: policy)
         #expect(try storage.retrieve(for: "k2") == "second life")
         try vault.removeSlot(later.id)
-        // The old file with the old passphrase opens, and the item is gone all the same: the pepper that
-        // its class was wrapped with is no more.
+        // The old file opens with the old passphrase, but the item is gone: its class was wrapped with a
+        // pepper that no longer exists.
         try copy.restore(vaultOnly: true)
         let old = try BlockingFileVault.open(
             at: sandbox.vault, configuration: sandbox.configuration)

@@ -207,7 +207,7 @@ import TokenVaultPlatform
                     let value = try vault.storage(service: SimulatedVault.service).retrieve(for: "key")
                     seen.withLock { $0.append(value ?? "absent") }
                 } catch {
-                    // It may wait for the writer, and this one waits for the reader.
+                    // The reader may wait for the writer while this thread waits for the reader.
                     seen.withLock { $0.append(error.code.rawValue) }
                 }
             }

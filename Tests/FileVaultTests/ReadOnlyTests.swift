@@ -146,7 +146,7 @@ import TokenVaultPlatform
         let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
         writer.close()
         let end = try #require(try bytes().lastIndex { $0 != 0 })
-        // The middle of the last frame's contents.
+        // A byte in the middle of the last frame's contents.
         let place = end - 200
         let file = try directory.open("test.vault", .readWrite)
         let byte = try file.read(1, at: place)
@@ -180,7 +180,7 @@ import TokenVaultPlatform
     @Test func whatACrashLeftStaysWhereItIs() throws {
         writer.close()
         let before = try bytes()
-        // Behind the last frame, as a write that was cut off.
+        // Bytes behind the last frame look like a write that was cut off.
         let end = try #require(before.lastIndex { $0 != 0 }) + 1
         let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open(
             "test.vault", .readWrite)

@@ -76,7 +76,7 @@ import TokenVaultPlatform
             directory: directory, name: "test.vault", state: nil, path: sandbox.vault)
         do {
             _ = try BlockingFileVault.open(at: location, configuration: sandbox.configuration)
-            Issue.record("it was opened")
+            Issue.record("the vault was opened")
         } catch {
             #expect(error.code == .unavailable && error.underlying?.contains("locks") == true)
             #expect(error.advice?.contains("reading only") == true)

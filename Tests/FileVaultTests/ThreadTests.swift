@@ -63,7 +63,7 @@ import TokenVaultPlatform
             unlockMethod: keyFile, configuration: sandbox.configuration)
         let storage = FileTokenStorage(vault, service: "threads")
 
-        // A task may go on on another thread after it has waited: the caller's thread is looked up anew.
+        // After a wait, a task may continue on another thread, so the test reads the caller's thread again.
         var caller = ProcessFacts.thread
         recorder.forget()
         try await storage.store(token: "fake-token", for: "key")
@@ -75,7 +75,7 @@ import TokenVaultPlatform
         #expect(recorder.readers == [caller] && recorder.writers.isEmpty)
         #expect(token == "fake-token")
 
-        // A list reads as much as there is: it does not hold up the caller's thread.
+        // The work of a list is unbounded, so it does not block the caller's thread.
         recorder.forget()
         caller = ProcessFacts.thread
         #expect(try await storage.list().items.count == 1)

@@ -35,7 +35,7 @@ class Frame:
     generation: int
     group_start: int
     previous: bytes
-    item: bytes  # the two u64 as they are in the header
+    item: bytes  # the two u64 of the header
     service_tag: int
     set_tag: int
     metadata_length: int

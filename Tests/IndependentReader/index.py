@@ -10,7 +10,7 @@ from primitives import associated, digest, unseal
 
 POINTER = 16384
 PAGE, PER_PAGE, PAGES_A_FRAME, LINE = 4096, 56, 320, 72
-# What a value is to its item.
+# The role of a value for its item.
 NEWEST, REPLACED, DELETED = 1, 2, 3
 
 
@@ -124,7 +124,7 @@ def _compare(index, live, older, frame):
     if set(newest) != set(live):
         raise corrupt(f"index at {frame.offset}: its items")
     for record in index.records:
-        # What was erased with its item since need not be there, and may be.
+        # A value that was erased with its item may be missing or present.
         if record.newest:
             meant, kind = live[record.item], NEWEST
         else:

@@ -37,7 +37,7 @@ class SealedClass:
 @dataclass(frozen=True)
 class ClassSet:
     enrolled: int  # milliseconds since 1970
-    older_roots: list  # none, or R and A, or R, A and P, each sealed under the one that took its place
+    older_roots: list  # none, or R and A, or R, A and P, each sealed under its successor
     classes: list
 
 

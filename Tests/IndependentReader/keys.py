@@ -120,7 +120,7 @@ def _names(keybag, root, number):
 class ClassKeys:
     metadata: bytes
     body: bytes
-    proof: bytes | None = None  # of policies, where the class is one after first unlock and R is held
+    proof: bytes | None = None  # of policies, if the class is readable after first unlock and R is held
 
 
 DESTROYED = "destroyed"

@@ -17,7 +17,7 @@ class Log:
     epoch: int
     epoch_identifier: bytes
     base_sequence: int
-    keybag_generation: int  # as the genesis frame or the last keybag frame names it
+    keybag_generation: int  # as named by the genesis frame or the last keybag frame
     keybag_checksum: bytes
 
     @property
@@ -151,7 +151,7 @@ def _past(file, frames, keys):
         raise corrupt(where)
     past = [(cursor.integer("Q"), cursor.bytes(8)) for _ in range(count)]
     if flags & 2:
-        # What merges took without some values: the log does not descend from it.
+        # Commits that merges took without some values: the log does not descend from them.
         commits_in_part, left_values = cursor.integers("II")
         if commits_in_part > 8192 or not 1 <= left_values <= 1024:
             raise corrupt(where)

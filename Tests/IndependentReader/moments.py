@@ -7,7 +7,7 @@ from comparison import ComparisonTests
 from workshop import Workshop
 
 KEYBAG, LOG = 8192, 16896
-# vaultctl on every byte takes minutes; READER_EVERY_BYTE=1 takes them.
+# vaultctl on every byte takes minutes, so this runs only with READER_EVERY_BYTE=1.
 EVERY_BYTE = bool(os.environ.get("READER_EVERY_BYTE"))
 
 

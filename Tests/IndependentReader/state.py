@@ -28,7 +28,7 @@ class Anchor:
     inode: int = 0
     coming: int = 0  # the epoch that a restore is about to begin
     coming_identifier: bytes = bytes(16)
-    root: bytes = bytes(16)  # the names of R and of A, zeros where not known
+    root: bytes = bytes(16)  # the names of R and of A, zeros if unknown
     holder: bytes = bytes(16)
     coming_root: bytes = bytes(16)  # the same for the coming epoch
     coming_holder: bytes = bytes(16)

@@ -154,7 +154,7 @@ class ContentsTests(unittest.TestCase):
         after = self.agree(workshop)
         self.assertEqual((before["items"], before["unreadable"]), (after["items"], after["unreadable"]))
         self.assertEqual(workshop.read(method=second)[:2], (5, "wrongPassphrase"))
-        # The other device's set is wrapped under the older root; vaultctl takes it along when it unlocks there.
+        # The other device's set is wrapped under the older root; vaultctl renews it when it unlocks there.
         self.assertEqual(len(workshop.read(state=elsewhere)[2]), 3)
         self.assertEqual(len(self.agree(workshop, state=elsewhere)["items"]), 3)
         workshop.vaultctl("store", "later", state=elsewhere, input=b"fake")
@@ -206,7 +206,7 @@ class PassphraseTests(unittest.TestCase):
         workshop.vaultctl("passphrase", "--new-passphrase-file", new[1], method=old)
         self.assertEqual(workshop.read(method=old)[:2], (5, "wrongPassphrase"))
         self.agree(workshop, method=new)
-        # Without the pepper or the device key, and without a passphrase at all.
+        # Without the pepper or the device key, and without any passphrase.
         elsewhere = workshop.directory / "elsewhere"
         elsewhere.mkdir(mode=0o700)
         self.agree(workshop, method=new, state=elsewhere)

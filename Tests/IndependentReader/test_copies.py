@@ -39,7 +39,7 @@ class CopiesTests(unittest.TestCase):
         self.assertGreater(restored["keybagGeneration"], before["keybagGeneration"])
         self.workshop.store("later", b"fake")
         self.assertEqual(len(self.agree()["items"]), 6)
-        # What it replaced is an older life of the vault by now.
+        # The replaced file is now an older life of the vault.
         replaced = self.workshop.directory / "a.vault.replaced"
         self.assertEqual(self.workshop.read(vault=replaced)[:2], (7, "rolledBack"))
         self.assertEqual(self.values(self.workshop.read(vault=replaced, state="none")[3])["portable"], "fake")

@@ -52,7 +52,7 @@ class DamageTests(MomentsTests):
 
     def test_keybag_of_another_vault(self):
         other = Workshop(self.addCleanup, self.workshop.method).vault.read_bytes()
-        # A device that remembers where the vault is sees another one first.
+        # A device that remembers the vault's path would report another vault first.
         nowhere = {name: contents for name, contents in self.last.state.items() if not name.endswith(".path")}
         self.compare("both copies", other[:LOG] + self.last.vault[LOG:], nowhere)
         self.compare("first copy", other[:KEYBAG] + self.last.vault[KEYBAG:])

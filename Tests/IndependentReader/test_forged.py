@@ -71,7 +71,7 @@ class ForgedTests(ComparisonTests):
             self.assertEqual(self.workshop.told()[2], [])
 
     def test_deletion_as_a_writer_makes_it(self):
-        self.workshop.store("large", bytes(1 << 20))  # or the file is rewritten without the deletion
+        self.workshop.store("large", bytes(1 << 20))  # otherwise the file would be rewritten without the deletion
         self.workshop.vaultctl("set", "k", "--label", "label", "--expires", "30d")
         self.workshop.vaultctl("rename", "k", "moved")
         vault = self.workshop.vault.read_bytes()

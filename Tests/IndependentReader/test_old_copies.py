@@ -16,7 +16,7 @@ class OldCopiesTests(MomentsTests):
             slots = bytearray(self.last.state[name])
             for start in (0, 512):
                 slots[start + place] ^= 1
-            # Nothing is known without a slot: an older copy opens.
+            # Without a whole slot nothing is known, so an older copy opens.
             self.compare(f"byte {place}", self.moments[6].vault, self.last.state | {name: bytes(slots)})
         self.assertEqual(self.verdicts, {None})
 

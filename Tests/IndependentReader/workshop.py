@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 VAULTCTL = os.environ.get("VAULTCTL") or str(HERE.parents[1] / ".build-release/release/vaultctl")
 
-# What vaultctl says, and the code that stands behind it. It prints the words and exits with the status.
+# The words of vaultctl's messages, and the code behind each: vaultctl prints only the words and the exit status.
 CODES = {
     "locked": "locked",
     "wrong passphrase or key": "wrongPassphrase",
@@ -45,7 +45,7 @@ class Workshop:
 
     def run(self, *arguments, input=b"", method=None, state=None, vault=None):
         places = ["--vault", vault or self.vault, "--state-dir", state or self.state, *(method or self.method)]
-        # Options come before a `--`, what follows it is a key.
+        # Options come before a `--`, and a key follows it.
         front, back = arguments, ()
         if "--" in arguments:
             split = arguments.index("--")

@@ -92,7 +92,7 @@ extension TokenKey {
         let storage = InMemoryTokenStorage(service: "com.example.app")
         try await storage.store(Secret([1, 2, 3]), for: "bytes")
         try await storage.store(token: "text", for: "text")
-        // Without annotations: retrieve is text, secret is bytes, never the other.
+        // Without annotations, `retrieve` gives text and `secret` gives bytes.
         let text = try await storage.retrieve(for: "text")
         let bytes = try await storage.secret(for: "bytes")
         #expect(type(of: text) == String?.self)

@@ -47,7 +47,7 @@ import TokenVault
             _ = try await storage.secret(for: "key")
             Issue.record("a locked storage answered")
         } catch {
-            // No cast: the compiler knows the type.
+            // The compiler knows the error's type, so there is no cast.
             #expect(error.code == .locked)
             #expect(error.operation == "secret")
             #expect(error.backend == "memory")

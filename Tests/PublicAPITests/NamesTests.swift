@@ -6,7 +6,7 @@ import TokenVault
     private let decomposed = "e\u{301}"
 
     @Test func keysCompareAndHashByBytes() {
-        #expect(composed == decomposed, "what Swift's String does")
+        #expect(composed == decomposed, "String compares by characters")
         #expect(TokenKey(composed) != TokenKey(decomposed))
         #expect(Set([TokenKey(composed), TokenKey(decomposed), TokenKey("\u{e9}")]).count == 2)
         #expect(TokenKey("a") == "a")

@@ -32,7 +32,7 @@ import TokenVault
         for holder in holders {
             var text = "\(holder) \(String(reflecting: holder))"
             dump(holder, to: &text)
-            // As text, as an array of bytes, and in hexadecimal.
+            // The traces are text, an array of bytes, and hexadecimal digits.
             for trace in ["zebra", "122, 101", "7a6562"] { #expect(!text.contains(trace), "\(trace)") }
         }
     }

@@ -56,7 +56,7 @@ import TokenVaultAuth
         try await container.switchAuthType(.oauth2)
         #expect(container.authType == .oauth2)
         await wait(for: container) { $0 == .signedOut }
-        // What the service before has to tell is nothing to the container any more.
+        // Events of the previous service no longer reach the container.
         try await old.manager.clearTokens()
         try await container.login(SignInRequest(provider: "example", userName: "me"))
         await wait(for: container) { $0.isSignedIn }

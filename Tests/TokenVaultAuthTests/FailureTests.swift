@@ -67,10 +67,10 @@ import FoundationEssentials
         #expect(seconds(9) == 256)
         #expect(seconds(10) == 300)
         #expect(seconds(1_000_000) == 300)
-        // Nobody is kept out for good, whatever the server says.
+        // No server can block a client permanently.
         let forEver = RefreshFailure(.throttled, retryAfter: now.addingTimeInterval(1e12))
         #expect(seconds(1, forEver) <= 3_601)
-        // Nor let in at once, however often it failed.
+        // A past time does not shorten the pause after several failures.
         let past = RefreshFailure(.throttled, retryAfter: now.addingTimeInterval(-1e12))
         #expect([1, 4].map { seconds($0, past) } == [1, 8])
     }
@@ -181,7 +181,7 @@ import FoundationEssentials
             limit: .seconds(30), now: { slept.all.isEmpty ? begun : begun + .seconds(3_600) },
             sleep: { duration in
                 slept.add(duration)
-                // All of the time passes at once, and what is waited for then never does.
+                // The whole time passes at once, and the second sleep never ends.
                 if slept.all.count > 1 {
                     isAway.open()
                     await goesOn.pass()
@@ -241,7 +241,7 @@ import FoundationEssentials
     }
 
     @Test func anAnswerAfterTheTimeIsOverIsStored() async throws {
-        // It pays no heed to its cancellation but for going on.
+        // The server answers only after its task is cancelled.
         let server = RotatingServer { _ in
             await Gate.untilCancelled()
         }

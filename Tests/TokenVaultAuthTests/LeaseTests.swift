@@ -56,7 +56,7 @@ import FoundationEssentials
         let call = Task { try await first.validAccessToken() }
         await begun.pass()
         let calls = others.map { other in Task { try await other.validAccessToken() } }
-        // The first read is the manager's own.
+        // The first read is the manager's own, before it waits.
         while server.requests == 1, reads.contains(where: { $0.all.count < 4 }) { await Task.yield() }
         #expect(server.requests == 1)
         gate.open()
@@ -126,7 +126,7 @@ import FoundationEssentials
         gate.open()
         for call in [first] + others { await #expect(throws: TokenError.self) { try await call.value } }
         #expect(server.requests == requests)
-        // Who comes later tries it.
+        // A later call tries the refresh again.
         clock.advance(by: 60)
         #expect(try await managers[1].validAccessToken() == "access-1")
         #expect(server.requests == requests + 1 && server.retriesOfUnknownOutcome == requests)
@@ -171,11 +171,12 @@ import FoundationEssentials
     @Test func anIntentOfSomebodyWhoIsGoneIsTriedOnce() async throws {
         let vault = try SharedVault()
         let server = RotatingServer(isForgiving: true)
-        // The first ends at the moment that the answer is there: nothing after it happens, and its lease is let go of.
+        // The first process ended as the answer arrived: no later step ran, and its lease is free.
         let storage = try vault.storage()
         let manager = scene.manager(server, storage: storage)
         try await manager.updateTokens(scene.tokens(goodFor: -1))
-        // Under the same lock: whoever gets that knows.
+        // The intent names the vault's own lock, so the process that gets the lock knows that the owner is
+        // gone.
         let lock = try lockName(of: vault)
         try await plant(
             #"{"begun":\#(scene.seconds),"isOver":false,"lock":"\#(lock)","name":"gone","seconds":600}"#,
@@ -185,7 +186,7 @@ import FoundationEssentials
         #expect(server.requests == 1)
         #expect(server.retriesOfUnknownOutcome == 1)
         try await manager.updateTokens(scene.tokens())
-        // Under another one: its owner may be there.
+        // Under another lock, the intent's owner may still be running.
         let waiting = RotatingServer()
         try await manager.updateTokens(scene.tokens(goodFor: -1))
         try await plant(

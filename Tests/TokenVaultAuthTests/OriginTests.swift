@@ -36,18 +36,18 @@ import Testing
 
     /// What one program reads otherwise than another, or what is none.
     @Test(arguments: [
-        // A user, who may look like a host.
+        // A user name, which may look like a host.
         "https://a.example@evil.example", "https://user:pw@a.example/", "https://@a.example/",
         "https://a.example:80@evil.example/", "https://a.example:@evil.example", "https://:@a.example",
-        // A backslash is a slash to a browser.
+        // A browser reads a backslash as a slash.
         "https://a.example\\@evil.example", "https://a.example\\.evil.example/", "https:\\\\a.example/",
         "https:/\\a.example", "https://a.example\\/", "https://\\a.example",
-        // Characters that some leave out and others end at.
+        // Characters that some parsers drop, and at which other parsers end the host.
         "https://a.ex\tample/", "https://a.example\n.evil.example/", " https://a.example",
         "https://a.example ",
         "https://a.example/\r\nHost: evil.example", "https://a.example/\u{0}", "https://a.example/ x",
         "\u{feff}https://a.example", "https://a\u{ad}.example", "https://a.example/\u{7f}",
-        // A percent sign: decoded by one, looked up as it is by another.
+        // A percent sign: one parser decodes it, another looks the name up unchanged.
         "https://a%2eexample/", "https://a.example%2f@evil.example", "https://%61.example",
         "https://a.example%00",
         "https://a.example%40evil.example", "https://a.example:%34%34%33",
@@ -63,7 +63,7 @@ import Testing
         "https://b\u{fc}cher.example", "https://a\u{3002}example", "https://\u{24d0}.example",
         "https://\(String(repeating: "a", count: 64)).example",
         "https://\(String(repeating: "a.", count: 130))example",
-        // Numbers that are addresses to `inet_aton` and names to others.
+        // Numbers that `inet_aton` reads as addresses, and other parsers as names.
         "http://127.1", "http://2130706433", "http://0x7f000001", "http://0177.0.0.1", "http://127.0.0.01",
         "http://127.0.0.256", "http://127.0.0.1.", "http://1.2.3.4.5", "http://a.0x7f", "http://a.1",
         "http://0x",
@@ -75,13 +75,13 @@ import Testing
         "http://[1:2:3:4:5:6:7:1.2.3.4]", "http://[::1.2.3.4:5]", "http://[::01.2.3.4]", "http://[a.example]",
         "http://[v1.a]", "http://[::1]@evil.example", "http://[::1]evil.example",
         "http://[1:2:3:4:5:6:7:8::]",
-        // Schemes, and what has none.
+        // Wrong and missing schemes.
         "", "a.example", "//a.example", "/x", "https", "https:", "https:/", "https:a.example",
         "https:/a.example",
         "ftp://a.example", "ws://a.example", "httpss://a.example", "xhttps://a.example",
         "http+unix://a.example",
         "javascript:alert(1)//https://a.example", "https+unix://a", "http\u{1a}//a", "httP:\u{f}\u{f}a",
-        // A fragment: it is nobody's business but the browser's, and ends a host to one and not to another.
+        // A fragment concerns only the browser, and not every parser ends the host there.
         "https://a.example#@evil.example", "https://a.example/#x",
     ])
     func addressesWithADoubtAreNone(_ address: String) {

@@ -56,7 +56,7 @@ import TokenVault
             TokenInfo(accessToken: "a", refreshToken: sentinel, accessTokenExpiry: scene.clock.now))
         do {
             _ = try await manager.validAccessToken()
-            Issue.record("there was a token")
+            Issue.record("the call returned a token")
         } catch {
             for text in prints(error) { #expect(!text.contains(sentinel)) }
         }

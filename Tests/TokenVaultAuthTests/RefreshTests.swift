@@ -26,7 +26,8 @@ import FoundationEssentials
         }
         #expect(tokens == ["access-1"])
         #expect(server.requests == 1)
-        // A caller that looked just before the end may begin another, which finds the token; ten thousand would be no one.
+        // A caller that looked just before the end may begin another operation, which finds the token. One
+        // operation per caller would mean that none was shared.
         #expect(manager.coordinator.operationsSoFar < 100)
     }
 
@@ -119,7 +120,7 @@ import FoundationEssentials
             }
         }
         #expect(server.requests == 1)
-        // The next call waits: whatever a server refuses is no reason to ask it in a loop.
+        // The next call waits, because no refusal of a server may cause requests in a loop.
         #expect(try await manager.validAccessToken() == "access-1")
         #expect(scene.pauses.all.count == 1)
     }
@@ -197,7 +198,7 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens(goodFor: 3_600))
         scene.clock.advance(by: -seconds)
         let isDue = seconds > 5
-        // In the program that got them, and in another one.
+        // The rule holds in the program that got the tokens, and in another one.
         let known = try StoredToken.look(
             for: "work", in: scene.storage.blocking, configuration: scene.configuration)
         #expect(known.isFresh == !isDue)

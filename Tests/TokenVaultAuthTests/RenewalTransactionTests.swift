@@ -75,7 +75,7 @@ import FoundationEssentials
     @Test(arguments: [false, true])
     func aTokenThatIsStillGoodIsKeptUnlessForced(_ isForced: Bool) async throws {
         let known = try await begin(goodFor: 3_600)
-        // Due, and good for half a minute more.
+        // The token is due, but valid for half a minute more.
         let late = try #require(known.tokens.accessTokenExpiry).addingTimeInterval(-30)
         let provider = failing(.notSent)
         var renewal = renewal(provider)
@@ -214,7 +214,7 @@ import FoundationEssentials
         let provider = ScriptedProvider(refreshing: { (_) throws(ScriptedProvider.Failure) in
             await asked.open()
             await asked.pass()
-            // Ends with the cancellation.
+            // The stream ends with the cancellation.
             for await _ in AsyncStream(Void.self, { _ in }) {}
             throw ScriptedProvider.Failure(.interrupted)
         })

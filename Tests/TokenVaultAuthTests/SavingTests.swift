@@ -90,7 +90,7 @@ import FoundationEssentials
         #expect(requests.all.count == 1)
         let tokens = try #require(await manager.currentTokens())
         #expect(!"\(tokens)".isEmpty)
-        // As another start finds it.
+        // Another start of the app finds the same tokens.
         #expect(try await scene.manager(RotatingServer()).currentTokens() == tokens)
     }
 
@@ -107,7 +107,7 @@ import FoundationEssentials
                 tokenType: long, scope: long)
         }
         try await manager.updateTokens(scene.tokens(goodFor: -1))
-        // The server has taken the token: it is not sent again by this call.
+        // The server has accepted the token, so this call does not send it again.
         await #expect {
             try await manager.validAccessToken()
         } throws: { error in
@@ -116,7 +116,7 @@ import FoundationEssentials
         }
         #expect(requests.all.count == 1)
         #expect(try #require(await scene.record()).contains("intent"))
-        // Another call may find a server that takes it twice.
+        // The next call may try the token again, in case the server accepts it twice.
         scene.clock.advance(by: 2)
         #expect(try await manager.validAccessToken() == "access-1")
         #expect(requests.all.count == 2)

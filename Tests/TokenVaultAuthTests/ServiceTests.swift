@@ -36,7 +36,7 @@ import FoundationEssentials
         #expect(try await service.isAuthenticated() == false)
         try await service.login(signIn)
         #expect(try await service.currentUser() == person)
-        // As another start of the app finds it, without a network.
+        // Another start of the app finds the user without a network.
         let next = jwt()
         #expect(await next.manager.authState() == .signedIn(person))
         #expect(try await next.currentUser() == person)
@@ -116,7 +116,7 @@ import FoundationEssentials
                     accessToken: "sid=fake", accessTokenExpiry: scene.clock.now.addingTimeInterval(600)))
         }
         try await service.login(signIn)
-        // Each extension is asked for with the id of then.
+        // Each extension is requested with the id of that moment.
         for id in ["sid=fake+", "sid=fake++"] {
             scene.clock.advance(by: 601)
             #expect(try await service.manager.validAccessToken() == id)
@@ -135,7 +135,7 @@ import FoundationEssentials
         #expect(try await service.isAuthenticated())
         await #expect(throws: TokenError.tokenNotFound) { try await service.manager.validAccessToken() }
         #expect(try await service.manager.currentTokens() == nil)
-        // The same guest after another start, and a person in their place after signing in.
+        // Another start finds the same guest. After signing in, the user takes the guest's place.
         #expect(await jwt().manager.authState() == .guest(guest))
         try await service.login(signIn)
         #expect(await service.manager.authState() == .signedIn(person))
@@ -186,7 +186,7 @@ import FoundationEssentials
         #expect(Set(text) == allowed)
         #expect(SignInNonce.randomNonceString() != SignInNonce.randomNonceString())
         #expect(SignInNonce.randomNonceString(length: 0).isEmpty)
-        // FIPS 180-4's example.
+        // The example of FIPS 180-4.
         #expect(
             SignInNonce.sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }

@@ -21,7 +21,7 @@ import FoundationEssentials
         await #expect(throws: TokenError.sessionChanged) { try await manager.validAccessToken() }
         #expect(try await scene.record() == nil)
         #expect(await manager.authState() == .signedOut)
-        // What came late is good for nobody.
+        // The tokens that came late are revoked.
         for _ in 0..<100_000 where server.revoked.isEmpty { await Task.yield() }
         #expect(server.revoked == ["refresh-1"])
     }
@@ -59,7 +59,7 @@ import FoundationEssentials
         let second = Task { try await manager.validAccessToken() }
         gate.open()
         await #expect(throws: TokenError.sessionChanged) { try await first.value }
-        // The server takes refresh-1 since the first request gave that out.
+        // The server accepts refresh-1 after the first request has issued it.
         #expect(try await second.value == "access-2")
     }
 
@@ -133,7 +133,7 @@ import FoundationEssentials
         let refresh = Task { try await manager.validAccessToken() }
         await begun.pass()
         let revocation = Task { try await other.revokeTokens() }
-        // It waits for the refresh: nothing is revoked that is about to be replaced.
+        // The revocation waits for the refresh, so it does not revoke tokens that are about to be replaced.
         for _ in 0..<10_000 where server.revoked.isEmpty { await Task.yield() }
         #expect(server.revoked.isEmpty)
         gate.open()
@@ -202,12 +202,12 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens())
         let begin = scene.clock.now
         manager.noteServerDate(begin, from: api)
-        // Somebody sets this machine's clock two hours ahead; the server's next answer shows it.
+        // The user sets this machine's clock two hours ahead, and the server's next answer shows it.
         scene.clock.advance(by: 7_200)
         manager.noteServerDate(begin, from: api)
         #expect(try await manager.validAccessToken() == "access-0")
         #expect(server.requests == 0)
-        // What another server's clock shows is its own affair, unless it changes.
+        // Another server's clock does not matter unless it changes.
         for _ in 0..<3 {
             manager.noteServerDate(begin.addingTimeInterval(86_400), from: other)
             #expect(try await manager.validAccessToken() == "access-0")
@@ -232,7 +232,7 @@ import FoundationEssentials
         try await manager.updateTokens(scene.tokens())
         try await manager.revokeTokens()
         #expect(try await manager.validAccessToken() == "next-user")
-        // So it is while an account is deleted.
+        // The same holds while an account is deleted.
         let service = OAuth2AuthService(manager: manager) { _ in SignIn(tokens: next) }
         try await manager.updateTokens(scene.tokens())
         try await AccountAuth(service: service) { _ in try await manager.updateTokens(next) }.deleteAccount()

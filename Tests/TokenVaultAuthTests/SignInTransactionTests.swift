@@ -134,7 +134,7 @@ import FoundationEssentials
     @Test(arguments: ["other", "access", "refresh", "session"])
     func theSessionBeforeIsRevokedUnlessTheNewOneEndsWithIt(_ shared: String) async throws {
         let provider: ScriptedProvider
-        // {"sid":"s1"}, without a signature that is good.
+        // {"sid":"s1"}, without a valid signature.
         let idToken = "eyJhbGciOiJub25lIn0.eyJzaWQiOiJzMSJ9.fake"
         try await begin("old", idToken: idToken)
         switch shared {

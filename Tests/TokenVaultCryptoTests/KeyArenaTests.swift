@@ -9,7 +9,7 @@ import TokenVaultPlatform
     func keysComeAndGo(_ isSecret: Bool) throws {
         let arena = KeyArena(wantsSecretPages: isSecret)
         #expect(arena.contents.isEmpty)
-        // More than a page has room for.
+        // More keys than fit into a page.
         var keys: [SymmetricKey] = []
         for number in 0..<300 {
             keys.append(try SymmetricKey(in: arena) { (target) throws(CryptoError) in fill(target, number) })
@@ -38,7 +38,7 @@ import TokenVaultPlatform
 
     @Test func pagesAreLockedGuardedAndLeftOutOfDumpsAndChildren() throws {
         let pages = try #require(GuardedPages(count: 2))
-        // As granted here; that a refusal is told is for a process with no such limit to show.
+        // This process may lock memory. A refusal shows only in a process with a low limit.
         #expect(pages.protection == .locked)
         let flags = try #require(try Mapping.flags(of: pages.bytes))
         #expect(flags.isSuperset(of: ["lo", "dd", "wf"]), "\(flags)")
@@ -51,7 +51,7 @@ import TokenVaultPlatform
 
     @Test func secretPagesAreOutOfTheKernelsReach() throws {
         let pages = try #require(GuardedPages(count: 1, asSecret: true))
-        // Where the kernel has none, locked ones take their place.
+        // Without secret pages in the kernel, the pages are locked instead.
         guard pages.protection == .secret else {
             #expect(pages.protection == .locked)
             return

@@ -12,7 +12,7 @@ struct Marker {
 
     init() {
         mask = (0..<Self.length).map { _ in UInt8.random(in: .min ... .max) }
-        // The first byte is not zero: memory is full of those.
+        // The first byte is not zero, because memory is full of zeros.
         masked = mask.enumerated().map { index, byte in byte ^ .random(in: (index == 0 ? 1 : 0)...0xff) }
     }
 
@@ -33,13 +33,13 @@ struct Marker {
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         guard memory >= 0 else { throw ScanFailure() }
         defer { close(memory) }
-        // The bytes to look for stand at the end of the buffer, which is not searched and is wiped.
+        // The bytes to look for are at the end of the buffer. The search leaves the buffer out and wipes it.
         let chunk = 4 << 20
         let size = chunk + Self.length
         guard let buffer = malloc(size) else { throw ScanFailure() }
         let needle = UnsafeMutableRawBufferPointer(start: buffer + chunk, count: Self.length)
         defer {
-            // Not memset: the optimizer drops a write to memory that is freed next.
+            // Not memset: the optimizer removes a write to memory that is freed next.
             explicit_bzero(buffer, size)
             free(buffer)
         }
@@ -59,7 +59,7 @@ struct Marker {
                     if !isOwn, memcmp(match, buffer + chunk, Self.length) == 0 { found += 1 }
                     position = offset + 1
                 }
-                // Pieces overlap, so that what lies across their border is found.
+                // The pieces overlap, so that the search finds bytes across their border.
                 start += UInt(count < chunk ? count : chunk - Self.length + 1)
             }
         }

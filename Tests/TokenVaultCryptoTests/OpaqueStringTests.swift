@@ -15,11 +15,11 @@ import Testing
         ("\u{212b}", "\u{c5}"), ("A\u{30a}", "\u{c5}"), ("\u{2126}", "\u{3a9}"),
         ("\u{1e9b}\u{323}", "\u{1e9b}\u{323}"), ("q\u{307}\u{323}", "q\u{323}\u{307}"),
         ("d\u{307}\u{323}", "\u{1e0d}\u{307}"), ("\u{1e0b}\u{323}", "\u{1e0d}\u{307}"),
-        // Compatibility characters stay, and what is excluded from composition is taken apart.
+        // Compatibility characters stay. Characters that are excluded from composition are decomposed.
         ("\u{fb01}2\u{2075}", nil), ("\u{958}", "\u{915}\u{93c}"),
-        // Hangul, from letters and from a syllable without its final.
+        // Hangul, composed from letters and from a syllable without its final.
         ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}"), ("\u{d558}\u{11ab}", "\u{d55c}"),
-        // Indic vowels that join what stands before.
+        // Indic vowels that combine with the preceding character.
         ("\u{9c7}\u{9be}", "\u{9cb}"), ("\u{1100}\u{1161}x\u{300}", "\u{ac00}x\u{300}"),
         ("a\u{3000}b\u{a0}c\u{2003}", "a b c "), ("Correct Horse Battery Staple", nil),
         ("\u{1f600}\u{fe0f}\u{200d}", nil), ("\u{301}", nil), ("\u{344}", "\u{308}\u{301}"),

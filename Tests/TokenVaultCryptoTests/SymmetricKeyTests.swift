@@ -26,7 +26,7 @@ import TokenVaultPlatform
     }
 
     @Test func aNewKeyStartsFromZeros() throws {
-        // More keys than one region holds; those that are wiped leave their places to the next ones.
+        // More keys than one region holds. Wiped keys leave their places to the next ones.
         for _ in 0..<3 {
             var keys: [SymmetricKey] = []
             for _ in 0..<200 {
@@ -54,7 +54,7 @@ import TokenVaultPlatform
             }
         }
         let place = try #require(address.flatMap { UnsafePointer<UInt8>(bitPattern: $0) })
-        // The region stays mapped; another test's key may be in this place by now, these bytes are not.
+        // The region stays mapped. A key of another test may be in this place by now, but not these bytes.
         let left = (0..<32).map { place[$0] }
         #expect(left != filling)
     }
@@ -93,7 +93,7 @@ import TokenVaultPlatform
     }
 
     @Test func wipingBesideUseIsOneOrTheOther() async throws {
-        // A key that is wiped while it seals gives a seal that opens, or none: never one under zeros.
+        // A key that is wiped while it seals gives a valid seal or none, and never a seal under zeros.
         let zero = try SymmetricKey { (_) throws(CryptoError) in }
         for _ in 0..<200 {
             let key = try SymmetricKey.random()
@@ -127,7 +127,7 @@ import TokenVaultPlatform
                 ended.announce { $0 = true }
             }
             while !key.isWiped { WorkerThread.giveWay() }
-            // Who comes now is refused; who has it still uses the key itself.
+            // A new use is refused, and the existing use still has the key.
             let isRefused = key.use() == nil
             #expect(isRefused)
             #expect(key.withBytes { _ in } == nil)
@@ -153,7 +153,7 @@ import TokenVaultPlatform
                     let used: () -> Void? = {
                         key.withBytes { _ in
                             inside.wrappingAdd(1, ordering: .relaxed)
-                            // The first time each is inside while the other is.
+                            // In the first round, each thread is inside at the same time as the other.
                             if isFirst {
                                 both.announce { $0 += 1 }
                                 both.wait { $0 == 2 ? () : nil }

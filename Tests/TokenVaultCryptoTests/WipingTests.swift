@@ -112,7 +112,7 @@ import TokenVaultCrypto
             var opened = [scratch.open(sealed, at: 0..<sealed.count, with: use, associatedData: [])]
             var counts = [scratch.count]
             #expect(try marker.occurrences() > 0)
-            // What does not open leaves no plaintext to be looked at.
+            // A failed decryption leaves no plaintext behind.
             opened.append(scratch.open(sealed, at: 0..<sealed.count, with: use, associatedData: [1]))
             counts.append(scratch.count)
             opened.append(scratch.open(other, at: 0..<other.count, with: use, associatedData: []))

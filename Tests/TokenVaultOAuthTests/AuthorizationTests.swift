@@ -102,7 +102,7 @@ import TokenVaultAuth
         #expect(throws: OAuthError.authorizationRefused("invalid_scope")) {
             try answer("error=invalid_scope&state=fake-state&error_description=x").code()
         }
-        // A text of the server's own is not repeated.
+        // The error does not repeat an arbitrary text of the server.
         #expect(throws: OAuthError.authorizationRefused("unknown_error")) {
             try answer("error=%1B%5B2J&state=fake-state").code()
         }

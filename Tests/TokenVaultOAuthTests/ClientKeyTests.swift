@@ -43,7 +43,7 @@ import TokenVaultCrypto
                 } ?? false
             },
         ]
-        // A key of the older form (SEC 1).
+        // A key in the older form (SEC 1).
         let sec1 =
             [0x30, 0x77, 0x02, 0x01, 0x01, 0x04, 0x20] + Array(p256.rawRepresentation)
             + [
@@ -160,7 +160,7 @@ import TokenVaultCrypto
         let revoke = try #require(client.revokeRequestProvider)
         try await revoke(TokenInfo(accessToken: "fake"))
         #expect(server.asked.count == ["/revoke": 1, "/token": 2, "": 3][path])
-        // It is known then.
+        // The client then knows the audience.
         let count = server.asked.count
         try await revoke(TokenInfo(accessToken: "fake"))
         #expect(server.asked.count == count + 1)

@@ -36,7 +36,7 @@ import TokenVaultAuth
         do throws(RefreshFailure) {
             return try await OAuthTransport(configuration: configuration).get(address).status
         } catch {
-            // The refresh token that would have been sent is as good as before.
+            // The refresh token was not sent, so it is still valid.
             #expect(error.kind == .notSent)
             return nil
         }
@@ -66,7 +66,7 @@ import TokenVaultAuth
         trust.cipherSuites = "ALL"
         #expect(try await answer(origin, trust) == (isUsed ? 200 : nil))
         #expect(try requests() == (isUsed ? 2 : 0))
-        // And with a token.
+        // The same holds for a request with a token.
         let manager = TokenManager(storage: InMemoryTokenStorage(service: "s"), account: "a") { _ in
             throw RefreshFailure(.notSent)
         }
@@ -79,7 +79,7 @@ import TokenVaultAuth
         let response = try? await client.execute(
             HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)"))
         #expect(response?.status.code == (isUsed ? 200 : nil))
-        // The settings of a single request do not weaken it either.
+        // The settings of a single request cannot weaken the encryption either.
         var request = HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)")
         request.tlsConfiguration = trust
         #expect((try? await client.execute(request))?.status.code == (isUsed ? 200 : nil))
@@ -109,7 +109,7 @@ import TokenVaultAuth
         try await manager.updateTokens(TokenInfo(accessToken: "fake"))
         let authorizer = TokenAuthProvider(manager: manager, allowedOrigins: [origin])
         let request = HTTPClientRequest(url: "https://127.0.0.1:\(origin.port)\(Self.path)")
-        // It is said at once: a connection is not tried again and again.
+        // A refused connection is reported at once, instead of being tried again.
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         await #expect(throws: (any Error).self) {

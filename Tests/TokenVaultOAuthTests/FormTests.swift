@@ -62,7 +62,7 @@ import TokenVaultCrypto
         }
         #expect(wait("120") == 120)
         #expect(wait("Sun, 06 Nov 1994 08:50:37 GMT") == 60)
-        // A server whose clock is 40 s ahead says a minute from its own now.
+        // The server's clock is 40 s ahead, so its date is a minute after its own present.
         #expect(wait("Sun, 06 Nov 1994 08:51:17 GMT", skew: 40) == 60)
         #expect(wait("Sun, 06 Nov 1994 08:40:00 GMT") == 0)
         #expect(wait("99999999999999999999999") == 86_400)

@@ -87,7 +87,7 @@ final class KeyProvider: Sendable {
         #expect(claims.email == "a@example.com")
         #expect(claims.isEmailVerified == true)
         #expect(claims.expiry == provider.clock.now.addingTimeInterval(600))
-        // A bit of the signature, and of what is signed.
+        // Changes a letter of the signature, and one of the signed part.
         let token = try key.sign(provider.claims())
         for place in [token.count - 10, token.count / 2] {
             var letters = Array(token)
@@ -160,7 +160,7 @@ final class KeyProvider: Sendable {
         for limit in ["azp", "nbf", "at_hash"] {
             #expect(await provider.problem(try key.sign(provider.claims([limit: "[]"]))) == .malformed)
         }
-        // It is not absent where it is asked for.
+        // A required claim of the wrong type counts as wrong rather than absent.
         let token = try key.sign(provider.claims(["nonce": "7"]))
         #expect(await provider.problem(token) == .nonce)
     }
@@ -199,7 +199,7 @@ final class KeyProvider: Sendable {
         guard isTaken else { return }
         let other = SigningKey(algorithm: "HS256", kind: .shared(Array("x\(secret)".utf8)))
         #expect(await provider.problem(try other.sign(provider.claims())) == .signature)
-        // Neither a public key nor what the secret signed under another name.
+        // Neither a public key nor the secret under another algorithm's name is accepted.
         for forged in [
             Array(rsa.jwk.utf8), Array(try #require(SigningKey.rsaKey).publicKey.pemRepresentation.utf8),
         ] {
@@ -218,7 +218,7 @@ final class KeyProvider: Sendable {
     @Test func timesAreThoseOfTheServersClock() async throws {
         let key = try #require(SigningKey.make("ES256"))
         let provider = try await KeyProvider([key])
-        // This machine's clock is a day behind the provider's.
+        // This machine's clock is a day behind the clock of the provider.
         let token = try key.sign(provider.claims(["iat": "1800086400", "exp": "1800087000"]))
         #expect(await provider.problem(token) == .notYetValid)
         let serverDate = provider.clock.now.addingTimeInterval(86_400)
@@ -277,7 +277,7 @@ final class KeyProvider: Sendable {
         for secret in [Array(pem.utf8), Array(key.jwk.utf8), []] {
             let token = try SigningKey(algorithm: "HS256", kind: .shared(secret)).sign(provider.claims())
             #expect(await provider.problem(token) == .algorithm)
-            // Nor with the name of an algorithm that is accepted.
+            // The name of an accepted algorithm does not help either.
             let claimed = try SigningKey(algorithm: "RS256", kind: .shared(secret)).sign(provider.claims())
             #expect(await provider.problem(claimed) == .signature)
         }
@@ -433,7 +433,7 @@ final class KeyProvider: Sendable {
             revoked.withLock { $0.append(asked.form["token"] ?? "") }
         }.failure
         #expect(failure?.kind == .refused("id_token_mismatch"))
-        // What was sent for it is spent, and what came would be nobody's.
+        // The token that was sent is used up, and the tokens in the answer are revoked.
         #expect(failure?.leavesOutcomeUnknown == true && failure?.isTemporary == false)
         #expect(revoked.withLock { $0 } == ["r", "a"])
     }

@@ -78,7 +78,7 @@ import TokenVaultAuth
                     == error)
         }
         #expect(provider.fetches == 1)
-        // Keys that are known stay good while the provider cannot say otherwise.
+        // Known keys stay valid while the provider does not answer.
         provider.publish([key.jwk])
         provider.clock.advance(60)
         #expect(await provider.problem(try key.sign(provider.claims())) == nil)

@@ -52,7 +52,7 @@ import TokenVault
         let (before, requests) = (try #require(try scene.record(account)), try scene.requests())
         let victim = try scene.run(account, endingAt: place.name)
         #expect(victim.signal == SIGKILL)
-        // Nobody was told of tokens that might yet be lost.
+        // No caller got a token that might still be lost.
         #expect(victim.lines.allSatisfy { !$0.hasSuffix(" new") || $0 == "saved new" })
         #expect(victim.token == nil)
         #expect(try scene.requests() == requests + (place.wasUsed ? 1 : 0))
@@ -80,11 +80,11 @@ import TokenVault
             let record = try #require(try scene.record())
             #expect(record.tokens.accessToken == token)
             #expect(record.intent == nil)
-            // One session, whose tokens are those that the provider knows.
+            // There is one session, and the provider knows its tokens.
             #expect(try scene.sessions("alice") == [1, 1])
             #expect(try await scene.owner(of: token) == "alice")
         }
-        // The other account's is as it was, to the byte.
+        // The other account's record is unchanged.
         let untouched = try await scene.storage.item(for: "auth/session/home")
         #expect(untouched?.secret == home?.secret)
         #expect(untouched?.metadata.generation == home?.metadata.generation)
@@ -139,7 +139,7 @@ import TokenVault
         #expect(victim.signal == SIGKILL)
         #expect(victim.asked == ["first"])
         #expect(try #require(try scene.record()).intent?.isOver == true)
-        // The pause is over.
+        // Ends the pause.
         scene.goOn()
         try await expectOneTryMore(isUsed: how == "drop-after", grace)
     }
@@ -203,7 +203,7 @@ import TokenVault
         try await scene.signIn("bob")
         let bobs = try #require(try scene.record())
         #expect(bobs.intent == nil)
-        // Bob's token is good for an hour of the clock of now.
+        // Bob's token is valid for an hour of the present clock.
         #expect(try await scene.manager().validAccessToken() == bobs.tokens.accessToken)
         #expect(try scene.requests() == requests)
         let next = try scene.run()

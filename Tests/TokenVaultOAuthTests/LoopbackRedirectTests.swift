@@ -54,7 +54,7 @@ import TokenVaultAuth
         #expect(page.headers["Referrer-Policy"] == ["no-referrer"])
         #expect(page.headers["Connection"] == ["close"])
         #expect(try await answer.code() == "fake-code")
-        // Nobody listens any more.
+        // The listener is closed.
         await #expect(throws: (any Error).self) { try await get(redirect.redirectURI) }
     }
 
@@ -103,7 +103,7 @@ import TokenVaultAuth
         }
         #expect(redirect.take(callback: "'\(redirect.redirectURI)?state=\(state)&code=fake-code' \r"))
         #expect(try await answer.code() == "fake-code")
-        // Facebook adds this.
+        // Facebook appends this fragment.
         let other = try await listen()
         async let second = other.answer(within: .seconds(3_600))
         #expect(
@@ -150,7 +150,7 @@ import TokenVaultAuth
         let query = "?code=right&state=\(try state(redirect))"
         let all = host == "localhost" ? ["127.0.0.1", "[::1]"] : ["[::1]"]
         for place in all {
-            // Only under the name that is registered.
+            // The listener answers only under the registered name.
             let other = "http://\(place):\(port)\(target)"
             #expect(try await get(other + query, host: "evil.example:\(port)").status == 404)
             #expect(try await get(other, host: "\(host):\(port)").status == 400)
@@ -263,7 +263,7 @@ import TokenVaultAuth
         #expect(try await get(page, method: .POST).status == 404)
         #expect(try await get(page, host: "localhost").status == 404)
         async let answer = redirect.answer(within: .seconds(3_600))
-        // The client follows it to the listener itself.
+        // The client follows the redirect to the listener itself.
         #expect(try await get(page).body.contains("did not sign you in"))
         let told = try await answer
         #expect(throws: OAuthError.accessDenied) { try told.code() }

@@ -49,7 +49,7 @@ import TokenVaultAuth
         var agreed = 0
         for address in addresses(100_000) {
             guard let origin = RequestOrigin(address: address) else { continue }
-            // What AsyncHTTPClient does with an address: it connects to the host and port that `URL` tells.
+            // AsyncHTTPClient connects to the host and port that `URL` returns.
             if let url = URL(string: address) {
                 #expect(
                     RequestOrigin(scheme: url.scheme ?? "", host: url.host ?? "", port: url.port) == origin,
@@ -77,7 +77,7 @@ import TokenVaultAuth
         try await manager.updateTokens(
             TokenInfo(accessToken: "fake-1", accessTokenExpiry: Date().addingTimeInterval(3_600)))
         var configuration = HTTPClient.Configuration()
-        // It is said at once that there is nothing at an address.
+        // A refused connection is reported at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         for name in ["a.example", "evil.example", "a.example.evil.example", "a.example.", "A.EXAMPLE"] {
             configuration.dnsOverride[name] = "127.0.0.1"
@@ -103,14 +103,14 @@ import TokenVaultAuth
         ]
         let plain = ["http://a.example:\(port)/x", "http://A.EXAMPLE:\(port)?x", "HTTP://a.example:\(port)"]
         for address in hostile + plain {
-            // Some are none to AsyncHTTPClient, too.
+            // AsyncHTTPClient rejects some of these addresses itself.
             _ = try? await client.execute(HTTPClientRequest(url: address), timeout: .seconds(3_600))
         }
         let told = server.asked.filter { $0.headers.contains(name: "Authorization") }
         #expect(
             told.map { $0.headers["Host"].map { $0.lowercased() } }
                 == plain.map { _ in ["a.example:\(port)"] })
-        // The others came without one.
+        // The other requests arrived without a token.
         #expect(server.asked.count > plain.count + 5)
     }
 }

@@ -35,7 +35,7 @@ import TokenVault
     }
 
     static let shapes = [
-        // Metadata of several hosts, and words of its own for a refresh token.
+        // The metadata names several hosts, and a refresh token needs parameters of Google's own.
         Shape(
             name: "google",
             metadata:
@@ -47,7 +47,8 @@ import TokenVault
             name: "github", metadataPath: nil, path: "/login/oauth",
             tokens: #","scope":"repo,gist","token_type":"bearer""#,
             hasIDToken: false, postsSecret: true),
-        // The issuer has the tenant in its path, and the browser returns to a path that is empty (RFC 8252 section 7.3).
+        // The issuer has the tenant in its path, and the browser returns to an empty path (RFC 8252 section
+        // 7.3).
         Shape(
             name: "azure", tenant: "9188040d-6c67-4c5b-b112-36a304b66dad",
             metadataPath: "/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0/.well-known/openid-configuration",
@@ -61,7 +62,7 @@ import TokenVault
             tokens:
                 #","token_type":"bearer","expires_in":7200,"refresh_token":"fake-refresh","created_at":1800000000"#,
             asked: ["scope": "openid"]),
-        // The issuer has a slash at its end, and only an audience brings a signed access token.
+        // The issuer ends with a slash, and a signed access token needs an audience.
         Shape(
             name: "auth0", tenant: "fake.eu.auth0.com", path: "/",
             metadata: #","device_authorization_endpoint":"ORIGIN/oauth/device/code""#,
@@ -99,7 +100,7 @@ import TokenVault
         #expect((exchange.form["client_secret"] == "fake-secret") == shape.postsSecret)
         #expect(exchange.headers.contains(name: "Authorization") == !shape.postsSecret)
         #expect(exchange.headers.first(name: "Accept")?.contains("application/json") == true)
-        // Later requests need no more than the profile.
+        // Later requests need only the profile.
         let kept = try Secret(encoding: signedIn.profile).decode(Profile.self)
         let renewed = try await provider.refresh(
             RefreshRequest(

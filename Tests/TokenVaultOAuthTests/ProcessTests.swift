@@ -21,7 +21,7 @@ import TokenVault
         let token = try #require(tokens.first ?? nil, "\(ends[0].lines)")
         #expect(token != signedIn.tokens.accessToken)
         #expect(try scene.requests() == 1)
-        // Nobody was logged out: the session goes on, here too.
+        // The session continues in this process too.
         #expect(try await manager.validAccessToken() == token)
         #expect(try scene.requests() == 1)
         try await manager.refreshTokens()

@@ -126,7 +126,7 @@ import TokenVault
         let client = try await provider.client()
         _ = try await provider.signIn(client)
         try provider.tell("rotate-key")
-        // The cool-down of a minute is not over: a validator of its own.
+        // The cool-down of a minute has not passed, so the test uses another validator.
         let other = try await provider.client()
         #expect(try await provider.signIn(other).claims != nil)
     }

@@ -29,7 +29,7 @@ import TokenVaultAuth
         let path = "/o/.well-known/openid-configuration"
         let address = "https://id.example:\(server["port"].number)\(path)"
         #expect(try await status(address, configuration) == 200)
-        // This machine is reached without the proxy.
+        // Requests to this machine do not use the proxy.
         #expect(try await status("\(provider.origin)\(path)", configuration) == 200)
         configuration.proxyExceptions = ["other.example", ".example"]
         #expect(try await status(address, configuration) == nil)

@@ -11,7 +11,7 @@ import TokenVaultPlatform
 /// django-oauth-toolkit as a server of its own (Tests/Support/OAuth/server.py), that ends with the last reference, or with
 /// the test process however that ends.
 final class RunningProvider: @unchecked Sendable {
-    // One command at a time.
+    // Serializes the commands.
     private let lock = Mutex(())
     private let commands: FileDescriptor
     private let answers: FileDescriptor
@@ -40,7 +40,7 @@ final class RunningProvider: @unchecked Sendable {
         directory = FilePath(String(cString: try #require(mkdtemp(&template))))
         let input = try FileDescriptor.pipe()
         let output = try FileDescriptor.pipe()
-        // Other children of this process do not keep them open.
+        // Other children of this process must not hold these descriptors.
         for end in [input.readEnd, input.writeEnd, output.readEnd, output.writeEnd] {
             _ = fcntl(end.rawValue, F_SETFD, FD_CLOEXEC)
         }

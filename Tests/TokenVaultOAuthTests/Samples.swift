@@ -70,7 +70,7 @@ func client(
     revokes: Bool = true
 ) throws -> OAuthClient {
     var configuration = OAuthTransport.Configuration()
-    // The server is there as long as its client: who does not name it any more lets go of it.
+    // The clock keeps the server alive as long as the client exists.
     configuration.clock = { withExtendedLifetime(server) { clock.now } }
     configuration.requestTimeout = .seconds(3_600)
     var client = try OAuthClient(
@@ -78,7 +78,7 @@ func client(
         clientID: "fake-client", authentication: authentication,
         transport: OAuthTransport(configuration: configuration),
         clock: clock.read, sleep: clock.sleep)
-    // However busy the machine is.
+    // Long limits, so that a busy machine does not matter.
     client.idTokenPatience = .seconds(3_600)
     client.signInPatience = .seconds(3_600)
     client.revocationPatience = .seconds(3_600)

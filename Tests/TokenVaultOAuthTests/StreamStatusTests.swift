@@ -70,7 +70,7 @@ import TokenVaultAuth
         let outcome = try await ask(
             [[":status": "100"], [":status": "103"], [":status": "299"], ["later": "yes"]], ends: true)
         #expect(try outcome.answer.get() == 299)
-        // What the app asked of new streams is done as well.
+        // The app's own initializer for new streams runs as well.
         #expect(outcome.streams == 1)
     }
 }

@@ -175,7 +175,7 @@ import TokenVault
         ).failure
         #expect(seconds?.kind == .throttled)
         #expect(seconds?.retryAfter == clock.now.addingTimeInterval(120))
-        // The server's clock is in 1994: it wants 30 s from then.
+        // The server's clock is in 1994, and the server wants a pause of 30 s from then.
         let date = try await outcome(
             .init(
                 status: status,
@@ -326,7 +326,7 @@ import TokenVault
         await #expect(throws: RefreshFailure(.serverError(503))) {
             try await revoke(TokenInfo(accessToken: "fake-access", refreshToken: "fake-refresh"))
         }
-        // The access token was revoked all the same.
+        // The access token was revoked anyway.
         #expect(server.asked.count == 2)
     }
 
@@ -353,7 +353,7 @@ import TokenVault
         (403, "<html>", .malformedResponse("the status")), (302, "", .malformedResponse("the status")),
         (500, "", .requestFailed(RefreshFailure(.serverError(500)).ofGrant)),
         (200, #"{"access_token":"a","token_type":"mac"}"#, .unsupported("bearer tokens")),
-        // Whether a token was given is not known.
+        // The server may have issued a token.
         (200, "", .tokensNotRevoked(.malformedResponse("the document"))),
         (
             200, #"{"access_token":7,"token_type":"Bearer"}"#,

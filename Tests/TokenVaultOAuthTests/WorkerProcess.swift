@@ -29,7 +29,7 @@ final class WorkerProcess {
 
     init(_ arguments: [String], environment: [String] = []) throws {
         scratch = try ScratchDirectory(in: FilePath("/tmp"))
-        // Beside the tests, whichever program loads them.
+        // The program is beside the tests, whichever program loads the tests.
         let program =
             try CommandLine.arguments.first { $0.hasSuffix(".xctest") }
             ?? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -89,7 +89,7 @@ import Foundation
         try storage().store(token: "x", for: "key")
         vault.setDevice(.another)
         vault.setLockState(.afterFirstUnlock)
-        // Unlocking would not help.
+        // Unlocking would not help, so the error does not suggest it.
         #expect(refusal { try storage().retrieve(for: "key") } == .wrongDevice)
     }
 
@@ -114,7 +114,7 @@ import Foundation
         let changes = vault.storage(service: "com.example.app").changes()
         try vault.setPasscode(isSet: false)
         guard case .deleted("key", let generation) = await changes.first(where: { _ in true }) else {
-            Issue.record("the destroyed item was not told")
+            Issue.record("the destroyed item was not reported")
             return
         }
         #expect(generation > stored)

@@ -25,7 +25,7 @@ import TokenVaultPlatform
     /// A watcher has received all signals that were taken by the time the forwarder stops.
     @Test func nothingIsTakenThatIsNotTold() async {
         await #expect(processExitsWith: .success) {
-            // The threads of tasks take none.
+            // The threads of tasks do not take this signal.
             SignalForwarder.admit([SIGTERM])
             for _ in 0..<1_000 {
                 let told = Monitor<[CInt]>([])

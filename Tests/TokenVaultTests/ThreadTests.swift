@@ -115,7 +115,7 @@ import TokenVaultPlatform
             init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
         }
         var key = pthread_key_t()
-        // The system calls this on the thread when it ends.
+        // The system calls this closure on the thread that ends.
         pthread_key_create(&key) { value in
             guard let value else { return }
             Unmanaged<Ended>.fromOpaque(value).takeRetainedValue().continuation.resume()

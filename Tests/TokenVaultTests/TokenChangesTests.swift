@@ -49,7 +49,7 @@ import TokenVault
     @Test func asManyKeysAsFitAreKept() async {
         let changes = hub.subscribe(service: service)
         for index in 0..<1_024 { hub.publish(service: service, stored("key \(index)", UInt64(index))) }
-        // A key that waits already takes no more room.
+        // Another change of a waiting key does not use additional room.
         hub.publish(service: service, stored("key 0", 5_000))
         let events = await rest(changes)
         #expect(events.count == 1_024)
@@ -138,7 +138,7 @@ import TokenVault
         let reader = Task { await changes.first { _ in true } }
         reader.cancel()
         #expect(await reader.value == nil)
-        // What comes later is not lost to who reads then.
+        // A later change reaches the next reader.
         hub.publish(service: service, stored("a", 1))
         #expect(await rest(changes) == [stored("a", 1)])
     }

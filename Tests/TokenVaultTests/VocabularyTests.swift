@@ -52,7 +52,8 @@ import Foundation
     @Test func controlCharactersAreFoundWhereverTheyAre() throws {
         let validation = Validation(operation: "store", backend: "memory")
         let controls = Set((0x00...0x1f).map(UInt32.init) + (0x7f...0x9f).map(UInt32.init))
-        // All of two bytes, those with a byte of a control character in them too, and some of three and four.
+        // All characters of up to two bytes, also those with a byte of a control character, and some of three
+        // and four.
         for value in Array(0..<UInt32(0x800)) + [0x2028, 0x20ac, 0xfffd, 0x1f511] {
             let scalar = Unicode.Scalar(value).map { String(Character($0)) }
             let text = try #require(scalar)

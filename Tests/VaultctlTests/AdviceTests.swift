@@ -113,7 +113,7 @@ import TokenVault
             refused.error.firstRange(of: "check HOME, XDG_STATE_HOME, --state-dir"), "\(refused.error)")
         let remove = try #require(refused.error.firstRange(of: "vaultctl device remove"), "\(refused.error)")
         #expect(state.upperBound < remove.lowerBound)
-        // Who restores is told before the other device is given away.
+        // A restore notes the items of the other device, before the user discards that device.
         let backup = "\(sandbox.home)/backup"
         _ = try sandbox.shell("cp -p '\(sandbox.vault)' backup")
         let fresh = "\(sandbox.home)/fresh"
@@ -184,7 +184,7 @@ import TokenVault
             #expect(refused.error.contains("vaultctl: \(told)"), "\(refused.error)")
             #expect(refused.error.contains(": nothing was imported;"), "\(refused.error)")
         }
-        // Another service's key of that name is another one; so are other bytes of the same characters.
+        // The same key in another service is another item, and so are other bytes of the same characters.
         let apart = [
             #"{"key":"é","value":"1"}"#, #"{"key":"e\u0301","value":"2"}"#,
             #"{"key":"é","service":"b","value":"3"}"#,
@@ -352,7 +352,7 @@ import TokenVault
             #expect(!terminal.shown.contains("Passphrase:"), "\(terminal.shown)")
             let alone = try sandbox.run(command, without: "VAULTCTL_KEY_FILE")
             expectOneLine(alone, status: 4)
-            // With one, unlock would start an agent.
+            // With a passphrase, unlock would start an agent.
             if command == "unlock" { continue }
             let wrong = try sandbox.run(command, "--passphrase-file", words)
             expectOneLine(wrong, status: 5)
@@ -366,7 +366,7 @@ import TokenVault
         let passphrase = try sandbox.run("passphrase", without: "VAULTCTL_KEY_FILE")
         expectOneLine(passphrase, status: 4)
         #expect(passphrase.error.contains("\"vaultctl slot add passphrase\""), "\(passphrase.error)")
-        // Beside a passphrase, a key file is nothing to ask about.
+        // With a passphrase slot, there is a prompt, so the key file is not mentioned.
         _ = try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words)
         let asking = try PseudoTerminal(sandbox, ["list"])
         try asking.expect("Passphrase: ")

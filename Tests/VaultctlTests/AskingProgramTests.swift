@@ -15,7 +15,7 @@ import TokenVaultPlatform
 
     init() throws {
         sandbox = try Sandbox.withVault()
-        // Opened by what a person types, and tried at no cost.
+        // A typed recovery key opens the vault, and trying it costs nothing.
         try #require(try sandbox.run("slot", "add", "recovery").status == 0)
         sandbox.environment["VAULTCTL_KEY_FILE"] = nil
     }
@@ -76,7 +76,7 @@ import TokenVaultPlatform
             try sandbox.shell("cat prompt").text == "vaultctl, for \(sandbox.vault): Passphrase: \n")
         let environment = try sandbox.shell("cat env").text
         #expect(environment.contains("DISPLAY=:7") && !environment.contains("fake-secret"))
-        // Pinentry escapes what is special in a line of its own.
+        // Pinentry escapes special characters in its answer line.
         mkdir("\(sandbox.home)/bin", 0o700)
         _ = try sandbox.file(
             "bin/pinentry",
@@ -119,7 +119,7 @@ import TokenVaultPlatform
     @Test func itIsAskedOnlyWhereSSHWouldAsk() throws {
         let askpass = try refusing()
         let variables = { ["SSH_ASKPASS": askpass].merging($0) { $1 } }
-        // Status 4: nobody was asked. Status 1: the person did not want to.
+        // Status 4 means that no program asked, and status 1 that the user cancelled.
         let cases: [(Int32, [String: String])] = [
             (4, [:]),
             (1, ["DISPLAY": ":7"]),
@@ -178,7 +178,7 @@ import TokenVaultPlatform
         expectOneLine(outcome, status: status)
         #expect(wasAsked("pinentry"))
         #expect(outcome.error.contains("nothing was entered") == answer.contains("cancelled"))
-        // It stands in for a terminal in a session with windows, and nowhere else.
+        // Pinentry replaces a terminal only in a session with windows.
         #expect(try sandbox.run("list", with: ["PATH": path]).status == 4)
         #expect(
             try sandbox.run(
@@ -199,7 +199,7 @@ import TokenVaultPlatform
         let outcome = try sandbox.run(
             "list", "--timeout", "4", with: ["DISPLAY": ":7", "SSH_ASKPASS": askpass])
         expectOneLine(outcome, status: 10)
-        // And it is gone.
+        // The process has ended.
         let text = try sandbox.shell("cat process").text.split(separator: "\n").first
         let process = try #require(text.flatMap { pid_t(String($0)) })
         #expect(kill(process, 0) == -1 && errno == ESRCH)
@@ -222,9 +222,9 @@ import TokenVaultPlatform
     }
 
     @Test(arguments: [
-        // More than a pipe takes, behind the line that counts.
+        // More bytes than a pipe holds, after the line that counts.
         "printf 'fake word\\n'; head -c 3000000 /dev/zero",
-        // Something that it started and that holds its output.
+        // A child process that holds the output open.
         "sleep 1000 & echo $! >\"$HOME/child\"; printf 'fake word\\n'",
     ])
     func whatAnAskpassDoesBehindItsLineKeepsNobody(_ behaviour: String) throws {

@@ -13,7 +13,7 @@ import TokenVaultPlatform
             _ = try BackgroundProgram(
                 "/bin/sh", ["-c", "sleep 3600; :", mark], environment: [],
                 within: .milliseconds(100))
-            Issue.record("ready without saying so")
+            Issue.record("the program counts as ready without a report")
         } catch {
             #expect(error.errno == .timedOut)
         }

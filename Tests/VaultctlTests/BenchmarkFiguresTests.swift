@@ -64,7 +64,7 @@ import Testing
         for columns in [80, 95, 96, 120, 300] {
             let lines = Table(columns: columns, isStyled: false).text(results).split(separator: "\n")
             #expect(lines.allSatisfy { $0.count <= columns && $0.last != " " }, "\(columns)")
-            // Beside the figures where there is room, else below: as many marks either way.
+            // The marks are beside the figures or below them, but their number stays the same.
             #expect(lines.count { $0.contains("●") && !$0.contains("median") } == 8, "\(columns)")
             #expect(lines.joined(separator: " ").contains("● median"), "\(columns)")
             #expect(lines.contains { $0.hasPrefix("secret-service 10,000,000") }, "\(columns)")
@@ -78,7 +78,7 @@ import Testing
         let few = latencies(1...100)
         #expect([0.5, 0.9, 0.99, 0.999, 1].map { few.shown($0) } == ["50.0", "90.0", "99.0", "–", "100"])
         #expect([0.5, 1].map { Latencies().shown($0) } == ["–", "–"])
-        // Nor is it drawn.
+        // The chart leaves the percentile out as well.
         let nine = latencies([10, 20, 40, 80, 160, 320, 640, 1_280, 9_000])
         let bar = Table.Chart(all: [nine], width: 60).bar(nine)
         #expect(bar.contains("·") && !bar.contains("─") && !bar.contains("━"), "\(bar)")

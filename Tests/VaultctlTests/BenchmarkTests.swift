@@ -125,8 +125,9 @@ import Foundation
         ] {
             #expect(html.contains(word), "\(word)")
         }
-        // Three operations, two drawings each. Of three backends a line in the first, one in the second and another where enough
-        // calls tell its 99th percentile; of the limits, which retrieve has two of, one in each: every line has points.
+        // Each of three operations has two drawings. Each of three backends has a line in the first drawing
+        // and one in the second. It has another line where there are enough calls for a 99th percentile. Each
+        // of the limits, two for retrieve, has one line in each drawing.
         let lines = 2 * (3 + 3 + 2) + 3 + 3 + 4
         let parsed = try sandbox.shell(
             """

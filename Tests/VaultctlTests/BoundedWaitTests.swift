@@ -22,7 +22,7 @@ import Testing
             try Self.bounded(
                 sandbox, ["import", fifo, "--export-passphrase-file", words, "--timeout", "0.2"]),
             status: 10)
-        // One that came and never writes, and the same on standard input.
+        // A writer that opens the pipe and never writes, and the same on standard input.
         for script in [
             "exec 3<>fifo; timeout 300 \"$V\" import fifo --export-passphrase-file words --timeout 0.2",
             "timeout 300 \"$V\" import - --export-passphrase-file words --timeout 0.2 0<>fifo",
@@ -41,7 +41,7 @@ import Testing
         let words = try sandbox.file("words", "fake words\n")
         let out = "\(sandbox.home)/out"
         #expect(try sandbox.run("export", out, "--export-passphrase-file", words).status == 0)
-        // Passes and memory: 12 over 2 GiB.
+        // Twelve passes over 2 GiB of memory.
         _ = try sandbox.shell(
             #"printf '\x0c\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00' | dd of=out bs=1 seek=12 conv=notrunc"#
         )
@@ -77,7 +77,7 @@ import Testing
         #expect(made.status == 0, "\(made.error)")
         for (arguments, timeout) in [
             (["retrieve", "big"], "0.5"), (["retrieve", "big", "--json"], "0.5"), (["list"], "0.5"),
-            // Its passphrase's key takes most of a second, and is not derived when there is less.
+            // The derivation for the export takes most of a second, and does not begin with less time.
             (["export", "-", "--export-passphrase-file", words], "4"),
         ] {
             var pipe: [Int32] = [0, 0]
@@ -89,16 +89,16 @@ import Testing
                 let stuck = try Self.bounded(
                     sandbox, arguments + ["--timeout", timeout], output: .descriptor(ends[1]))
                 expectOneLine(stuck, status: 10)
-                // On a machine that is busy enough the key alone may take that time.
+                // On a busy machine, the derivation alone may take the whole time.
                 #expect(
                     stuck.error.contains("standard output") || arguments.first == "export",
                     "\(arguments): \(stuck.error)")
-                // It is shared with who made it.
+                // The descriptor is shared with the parent, so its mode must not change.
                 #expect(fcntl(ends[1], F_GETFL) & O_NONBLOCK == 0)
                 for end in ends { close(end) }
             }
         }
-        // Nor is what there would be to say about it.
+        // An error message does not wait for a reader either.
         let both = try sandbox.shell(
             "mkfifo fifo; exec 3<>fifo; timeout 300 \"$V\" retrieve big --timeout 0.5 >&3 2>&3; echo $?")
         #expect(both.text == "10\n")
@@ -113,7 +113,7 @@ import Testing
             set -o pipefail; "$V" retrieve big --timeout 300 | { dd bs=1 count=9 status=none; cat; }
             """)
         #expect(read.status == 0 && read.output == big, "\(read.error)")
-        // A reader that went away ends us as it does without a bound.
+        // A reader that closes the pipe ends the program, as without a time limit.
         let ended = try sandbox.shell("{ \"$V\" retrieve big --timeout 300; echo $? >&2; } | true")
         #expect(ended.error == "141\n")
     }
@@ -124,7 +124,7 @@ import Testing
         let vault = open(sandbox.vault, O_RDWR | O_CLOEXEC)
         try #require(vault >= 0)
         defer { close(vault) }
-        // Another process reads, so that none may write.
+        // Another process holds a read lock, so that no process can write.
         var lock = flock()
         lock.l_type = Int16(F_RDLCK)
         try #require(fcntl(vault, F_SETLK, &lock) == 0)

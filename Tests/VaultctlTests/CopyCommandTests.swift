@@ -50,7 +50,7 @@ import Testing
         let refused = try sandbox.run("retrieve", "k", "--vault", copy)
         expectOneLine(refused, status: 9)
         #expect(refused.error.contains("vaultctl adopt") && refused.error.contains(vault))
-        // What only reads reads a copy.
+        // Commands that only read accept a copy.
         #expect(try sandbox.run("verify", "--vault", copy).status == 0)
         #expect(
             try sandbox.run("status", "--vault", copy).text.contains("this is a copy: the vault is \(vault)"))
@@ -80,7 +80,7 @@ import Testing
         let copy = "\(directory)/default.sync-conflict-20261121-190753-ABCDEFG.vault"
         _ = try sandbox.run("store", "only here", input: "kept")
         _ = try sandbox.shell("cp -p '\(vault)' '\(copy)'")
-        // Each side gets what the other does not have.
+        // Each file gets an item that the other file lacks.
         _ = try sandbox.run("store", "k", input: "third")
         #expect(try sandbox.run("adopt", "--vault", copy, "--yes").status == 0)
         for (key, service, policy) in [
@@ -154,7 +154,7 @@ import Testing
             expectOneLine(refused, status: 1)
             #expect(refused.error.contains("--read-only"), "\(refused.error)")
         }
-        // What is salvaged is a file of its own.
+        // A salvage writes a separate file.
         #expect(try sandbox.run("salvage", "\(sandbox.home)/saved", "--read-only").status == 0)
         #expect(
             try sandbox.shell("cksum < '\(vault)'; cksum < backup; ls -a .local/share/tokenvault").text
@@ -200,7 +200,7 @@ import Testing
         #expect(whole.status == 0 && whole.text == "saved: 1 item\n", "\(whole.error)")
         expectOneLine(try sandbox.run("salvage", out), status: 9)
         _ = try sandbox.shell("rm saved.vault")
-        // The last frame's value; the one before it is whole.
+        // Damages the last value. The value before it is whole.
         _ = try sandbox.shell(
             """
             offset=$(LC_ALL=C grep -obUaP 'TVF1' '\(vault)' | tail -1 | cut -d: -f1)
@@ -220,7 +220,7 @@ import Testing
     }
 
     @Test func whatIsMissingIsNamed() throws {
-        // It is not the vault that is missing.
+        // Each message names the missing directory rather than the vault.
         let words = try sandbox.file("words", "fake export words")
         let missing = "\(sandbox.home)/missing"
         for command in [

@@ -16,7 +16,7 @@ import Testing
         #expect(
             made.error
                 == "vaultctl: note: items that stay behind, since they may not leave this device: 1\n")
-        // What is there is never overwritten.
+        // An existing file is never overwritten.
         expectOneLine(
             try sandbox.run("export", "\(sandbox.home)/tokens.export", "--export-passphrase-file", words),
             status: 9)
@@ -25,7 +25,7 @@ import Testing
                 "export", "\(sandbox.home)/all.export", "--all-or-nothing", "--export-passphrase-file", words),
             status: 6)
 
-        // Through a pipe into another vault.
+        // Exports through a pipe into another vault.
         let other = "\(sandbox.home)/other.vault"
         #expect(try sandbox.run("init", "--vault", other).status == 0)
         let piped = try sandbox.shell(
@@ -92,11 +92,11 @@ import Testing
             text.contains(#""attributes":{"x":"y"}"#) && text.contains(#""expires":"2030-01-01T00:00:00Z""#))
         #expect(try sandbox.run("retrieve", "bytes", "--service", "other").output == [0, 255, 10, 13])
         #expect(try sandbox.run("retrieve", "e\u{301}", "--service", "a").output == [])
-        // One commit has one generation.
+        // The import is one commit, so all items have one generation.
         let generations = try sandbox.run("list", "--all-services", "--json").text
             .matches(of: /"generation":(\d+)/).map { String($0.output.1) }
         #expect(generations.count == 3 && Set(generations).count == 1)
-        // What one vault prints, another takes.
+        // An import accepts the JSON that another vault printed.
         let again = try sandbox.run(
             "import", "--format", "ndjson", "-", "--on-conflict", "replace", "--json", input: text)
         #expect(again.text == #"{"added":0,"replaced":0,"skipped":0,"unchanged":1}"# + "\n")

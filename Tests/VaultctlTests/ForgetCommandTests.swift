@@ -23,7 +23,7 @@ import Testing
     @Test func noneIsMadeInItsPlaceBeforeItIsForgotten() throws {
         let before = try sandbox.shell("ls -A '\(state)'").text
         try isRefused()
-        // Nothing was made on the way, a key file neither.
+        // The refused commands created nothing, not even a key file.
         try isRefused(["init", "--key-file", "\(sandbox.home)/other.key"])
         #expect(try sandbox.shell("ls -A '\(state)'").text == before)
         #expect(try sandbox.shell("test -e other.key").status == 1)

@@ -19,7 +19,7 @@ import TokenVaultPlatform
 
     /// What is there when the time is over is there.
     @Test func whatWasSaidInTimeIsReadLater() throws {
-        // The first line waits for the second, which is therefore in the pipe.
+        // The first read waits for its line, and the second line is then in the pipe.
         let program = try program("printf 'one\\ntwo\\n'; read line; echo three; read line")
         #expect(try line(of: program, evenIfLate: true, deadline: nil) == "one")
         #expect(throws: SystemFailure.self) { try line(of: program, evenIfLate: false) }

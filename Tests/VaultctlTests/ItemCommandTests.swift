@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: ["", "\n"])
     func anEmptySecretReplacesNoOtherUnlessAllowed(_ input: String) throws {
         let sandbox = try Sandbox.withVault()
-        // Under a free key, and in place of an empty one.
+        // An empty secret may take a free key, or replace another empty secret.
         for _ in 1...2 { #expect(try sandbox.run("store", "k", input: input).status == 0) }
         #expect(try sandbox.run("store", "k", input: "fake").status == 0)
         let refused = try sandbox.run("store", "k", input: input)
@@ -82,7 +82,7 @@ import Testing
         expectOneLine(try sandbox.run("store", "k", bytes: most + [0x61]), status: 1)
         let tenTimes = try sandbox.shell("head -c 10485760 /dev/zero | \"$V\" store k")
         expectOneLine(tenTimes, status: 1)
-        // Nothing was lost.
+        // The stored value is unchanged.
         #expect(try sandbox.run("retrieve", "k").output == most)
     }
 
@@ -102,7 +102,7 @@ import Testing
         expectOneLine(try sandbox.run("retrieve", "k"), status: 3)
         #expect(try sandbox.run("list", "--service", "a").text == "k\n")
         #expect(try sandbox.run("list", "--all-services").text == "a\tk\nb\tk\n")
-        // An option beats the environment.
+        // An option overrides the environment.
         let beaten = try sandbox.run("retrieve", "k", "--service", "a", with: ["VAULTCTL_SERVICE": "b"])
         #expect(beaten.text == "in-a")
     }
@@ -163,7 +163,7 @@ import Testing
         #expect(!info.contains("expires") && !info.contains("label"))
         #expect(try sandbox.run("retrieve", "k").text == "fake")
         expectOneLine(try sandbox.run("set", "absent", "--label", "l"), status: 3)
-        // A store keeps what it does not give.
+        // A store without attributes keeps the present ones.
         _ = try sandbox.run("store", "k", input: "new")
         #expect(try sandbox.run("info", "k", "--json").text.contains(#""attributes":{"b":"3","c":"4"}"#))
     }

@@ -68,11 +68,11 @@ private final class MemoryKeyring: KeyringItems {
         #expect(try sandbox.run("status").text.contains("opens with:  key-file, secret-service\n"))
         let storage = try session(keyring).storage(service: "default")
         #expect(try storage.retrieve(for: "k") == "fake")
-        // What is given wins, and needs no keyring.
+        // An option has priority and needs no keyring.
         keyring.fail(with: .unavailable)
         #expect(try session(keyFile: true, keyring).storage(service: "default").retrieve(for: "k") == "fake")
         #expect(try sandbox.run("retrieve", "k").text == "fake")
-        // There is no desktop here.
+        // There is no keyring in this session.
         expectOneLine(try sandbox.run("retrieve", "k", without: "VAULTCTL_KEY_FILE"), status: 8)
     }
 
@@ -109,7 +109,7 @@ private final class MemoryKeyring: KeyringItems {
             words + ["--state-dir", "\(sandbox.home)/.local/state/tokenvault", "--no-input"]
             + (json ? ["--json"] : [])
         guard case .command(let command) = try CommandLineParser.parse(arguments) else {
-            Issue.record("not understood")
+            Issue.record("the command line was not accepted")
             return .failure
         }
         return try command.execute(console)
@@ -124,7 +124,7 @@ private final class MemoryKeyring: KeyringItems {
             try execute("slot", "remove", "3", "--revoke", "--vault", sandbox.vault, "--key-file", key)
                 == .done)
         #expect(try session(keyring).storage(service: "default").retrieve(for: "k") == "fake")
-        // One that cannot be asked would lose its slot, and that is not done unasked.
+        // A keyring that cannot be reached would lose its slot, so the command needs an explicit option.
         keyring.fail(with: .unavailable)
         #expect(try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/second").text == "4\n")
         let failure = #expect(throws: CommandFailure.self) {
@@ -174,7 +174,7 @@ private final class MemoryKeyring: KeyringItems {
             "\(sandbox.home)/.local/state/tokenvault",
         ]
         guard case .command(let destroy) = try CommandLineParser.parse(arguments) else {
-            Issue.record("not understood")
+            Issue.record("the command line was not accepted")
             return
         }
         #expect(try destroy.execute(console) == .done)
@@ -186,7 +186,7 @@ private final class MemoryKeyring: KeyringItems {
         expectOneLine(try sandbox.run("slot", "add", "secret-service", "path"), status: 64)
         expectOneLine(
             try sandbox.run("slot", "add", "secret-service", "--new-passphrase-file", "path"), status: 64)
-        // Nobody is asked where there is none.
+        // Without a keyring there is no question about it.
         let quiet = try PseudoTerminal(sandbox, ["init", "--vault", "\(sandbox.home)/second.vault"])
         try quiet.expect("New passphrase: ")
         try quiet.type("fake words\r")
@@ -196,7 +196,7 @@ private final class MemoryKeyring: KeyringItems {
         try quiet.type("no\r")
         #expect(try quiet.end() == 0)
         #expect(!quiet.shown.contains("keyring"))
-        // And an offer that nobody can take up adds nothing.
+        // Without a user to answer, nothing is added.
         let console = Console()
         console.mayAsk = false
         console.keyring = keyring

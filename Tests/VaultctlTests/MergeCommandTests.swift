@@ -89,7 +89,7 @@ import Testing
     @Test(arguments: [["retrieve", "both"], ["unlock"]]) func theErrorNamesTheCopyBesideTheVault(
         _ words: [String]
     ) throws {
-        // An agent that unlocking starts is this test's own, and ends with it.
+        // If unlocking starts an agent, the agent belongs to this test and ends with it.
         sandbox.environment["XDG_RUNTIME_DIR"] = sandbox.home
         sandbox.environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/no/bus"
         defer { _ = try? sandbox.run("agent", "--stop") }

@@ -77,7 +77,7 @@ import TokenVault
     }
 
     @Test func whatCannotBeKeptStaysUnlessItIsMapped() throws {
-        // A passphrase alone gives the policy that needs one; the destination has none.
+        // Only a passphrase gives the policy that needs one, and the destination has no passphrase.
         let words = try sandbox.file("words", "fake words\n")
         let strict = "\(sandbox.home)/strict.vault"
         let policy = "when-passcode-set-this-device-only"
@@ -113,11 +113,11 @@ import TokenVault
             try sandbox.run("migrate", "--from-vault", old, "--to", "file", without: "VAULTCTL_KEY_FILE"),
             status: 4)
         expectOneLine(try migrate(from: sandbox.vault), status: 64)
-        // There is no desktop here: nothing was found, and why.
+        // There is no desktop here: the command finds nothing, and gives the reason.
         let desktop = try sandbox.run("migrate", "--from", "secret-service", "--to", "file")
         #expect(desktop.status == 8 && desktop.error.hasPrefix("vaultctl: "), "\(desktop.error)")
         #expect(desktop.text.isEmpty)
-        // The same vault by another way: nothing is deleted, and it is said.
+        // With another path to the same vault, the command deletes nothing and reports the reason.
         try #require(symlink(sandbox.home, "\(sandbox.home)/again") == 0)
         let same = try sandbox.run(
             "migrate", "--from-vault", old, "--to-vault", "\(sandbox.home)/again/old.vault", "--delete")

@@ -35,7 +35,7 @@ import Testing
                 #expect(slow == nil, "\(arguments)")
             }
         }
-        // Enough of the lines are good ones, and enough are not.
+        // Neither valid nor invalid command lines may be too rare.
         #expect((Self.lines / 5...Self.lines * 4 / 5).contains(accepted))
     }
 
@@ -113,7 +113,7 @@ import Testing
         for _ in 0..<generator.next(below: 5) {
             let name = names[generator.next(below: names.count)]
             let isFlag = ["json", "no-input", "read-only", "renew", "id"].contains(name)
-            // Mostly sensible values, so that many lines are good.
+            // Most values are sensible, so that many command lines are valid.
             let value = values[generator.next(below: generator.next(below: 4) == 0 ? values.count : 15)]
             switch generator.next(below: 12) {
             case 0: arguments.append("--\(name)")

@@ -9,7 +9,7 @@ import Testing
         let windows = try sandbox.file("windows", "fake correct horse\r\nfake second line\r\n")
         try #require(try sandbox.run("init", "--passphrase-file", windows).status == 0)
         #expect(try sandbox.run("list", "--passphrase-file", unix).status == 0)
-        // Blanks are a part of a passphrase, and are pointed out when it is wrong.
+        // Blanks belong to a passphrase. The error for a wrong passphrase points them out.
         let padded = try sandbox.file("padded", "fake correct horse \r\n")
         let refused = try sandbox.run("list", "--passphrase-file", padded)
         expectOneLine(refused, status: 5, hiding: ["horse"])

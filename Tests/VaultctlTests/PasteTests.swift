@@ -67,7 +67,7 @@ import Testing
         let shell = try Self.storing(sandbox, type: "xterm")
         let lines = Self.lines(sandbox, bytes: 3_000)
         try shell.paste(Self.cut("\u{1b}[200~\(lines)\u{1b}[201~", 667), every: 10)
-        // The mode ends with the prompt.
+        // The terminal's paste mode ends with the prompt.
         try shell.expect("\u{1b}[?2004l")
         try Self.expectNothingSpilled(shell, sandbox)
     }
@@ -75,7 +75,7 @@ import Testing
     @Test func aMarkedPasteOfOneLineIsTheSecret() throws {
         let sandbox = try Sandbox.withVault()
         let key = "\(sandbox.home)/vault.key"
-        // With the end of line in the paste, and behind it.
+        // The line ends inside the paste or behind it.
         for end in ["\r\u{1b}[201~", "\u{1b}[201~\r"] {
             let terminal = try PseudoTerminal(sandbox, ["store", "k", "--key-file", key], type: "xterm")
             #expect(try terminal.expect("Secret: ").hasSuffix("\u{1b}[?2004h"))
@@ -95,7 +95,7 @@ import Testing
         terminal.send(signal)
         try terminal.expect("\u{1b}[?2004l")
         if signal == SIGTSTP {
-            // A session's leader is not stopped, and asks again.
+            // The leader of a session is not stopped, so the prompt comes again.
             try terminal.expect("\u{1b}[?2004hSecret: ")
             try terminal.type("\u{4}")
             try terminal.expect("\u{1b}[?2004l")

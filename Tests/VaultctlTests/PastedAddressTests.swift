@@ -44,7 +44,7 @@ import Testing
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=wrong&state=fake\r")
         try terminal.expect("not the answer to this sign-in")
         try terminal.type("\r")
-        // As often as the user likes.
+        // The user can paste any number of times.
         for number in 0..<12 {
             try terminal.type("wrong \(number)\r")
             try terminal.expect("not the answer to this sign-in")

@@ -11,7 +11,7 @@ import TokenVaultPlatform
     @Test func aPersonsFirstMinute() throws {
         let sandbox = try Sandbox()
         let creating = try PseudoTerminal(sandbox, ["init"])
-        // Empty ones and two that differ are asked for again.
+        // The prompt comes again after an empty passphrase, and after two different ones.
         try creating.expect("New passphrase: ")
         #expect(!creating.echoes)
         try creating.type("\r")
@@ -22,11 +22,11 @@ import TokenVaultPlatform
         try creating.type("another\r")
         try creating.expect("not the same")
         try creating.expect("New passphrase: ")
-        // Typing errors: one rubbed out, one taken back whole.
+        // One letter is erased, and one whole line.
         try creating.type("wrong\u{15}fake correct horss\u{7f}e\r")
         try creating.expect("The same again: ")
         try creating.type("\(Self.passphrase)\r")
-        // A recovery key is offered, and shown there and nowhere else.
+        // The program offers a recovery key, and shows it only here.
         try creating.expect("Type yes to do so: ")
         try creating.type("yes\r")
         let before = try creating.expect("Press return when you have it: ")
@@ -45,7 +45,7 @@ import TokenVaultPlatform
         try storing.type("\(Self.passphrase)\r")
         try storing.expect("Secret: ")
         #expect(!storing.echoes)
-        // Longer than the 4,095 bytes that a terminal's own line takes.
+        // Longer than the 4,095 bytes that a terminal accepts as a line.
         let secret = String(repeating: "fake-secret-", count: 1_000)
         try storing.type("\(secret)\r")
         #expect(try storing.end() == 0)
@@ -57,7 +57,7 @@ import TokenVaultPlatform
         #expect(try retrieving.end() == 0)
         #expect(retrieving.shown == "\n\(secret)\n")
 
-        // Standard output elsewhere: the prompt is not in it, nor a newline.
+        // With standard output in a file, the file gets neither the prompt nor a newline.
         let captured = try ScratchFile()
         let piped = try PseudoTerminal(sandbox, ["retrieve", "k"], output: captured.descriptor)
         try piped.expect("Passphrase: ")
@@ -65,7 +65,7 @@ import TokenVaultPlatform
         #expect(try piped.end() == 0)
         #expect(try captured.contents() == Array(secret.utf8))
 
-        // Three times at most, as others ask.
+        // There are at most three attempts, as in other programs.
         let wrong = try PseudoTerminal(sandbox, ["retrieve", "k"])
         for number in 1...3 {
             let before = try wrong.expect("Passphrase: ")
@@ -102,7 +102,7 @@ import TokenVaultPlatform
         let words = try sandbox.file("words", "\(Self.passphrase)\n")
         let terminal = try PseudoTerminal(sandbox, ["init", "--passphrase-file", words], type: "xterm")
         try terminal.expect("Creating the vault")
-        // The passphrase's key is derived behind that.
+        // The program derives the passphrase's key after this file appears.
         let state = "\(sandbox.home)/.local/state/tokenvault"
         let hasBegun = (0..<1_000_000).contains { _ in
             Self.names(in: state).contains { $0.hasSuffix(".pepper") }
@@ -110,7 +110,7 @@ import TokenVaultPlatform
         try #require(hasBegun)
         terminal.send(signal)
         let status = try terminal.end()
-        // On a busy machine the signal may come too late to end it.
+        // On a busy machine, the signal may come too late.
         if status == 0, access(sandbox.vault, F_OK) == 0 { return }
         #expect(status == 128 + signal)
         let kept = try sandbox.shell("ls .local/state/tokenvault .local/share/tokenvault").text
@@ -143,8 +143,8 @@ import TokenVaultPlatform
         let terminal = try PseudoTerminal(try Sandbox(), ["init"])
         try terminal.expect("New passphrase: ")
         try terminal.type("half")
-        // A session's leader is not stopped, there being nobody to continue it: for it, the signal has
-        // come and gone. Under a shell it is another test.
+        // The leader of a session is not stopped, because no process could continue it. Another test covers a
+        // program under a shell.
         terminal.send(SIGTSTP)
         try terminal.expect("New passphrase: ")
         #expect(!terminal.echoes)
@@ -155,7 +155,7 @@ import TokenVaultPlatform
     }
 
     @Test func aStoppedProgramLeavesTheEchoOn() throws {
-        // Under a shell with job control, as people have it.
+        // The program runs under a shell with job control, as in normal use.
         let sandbox = try Sandbox()
         sandbox.environment["PS1"] = "ready> "
         let shell = try PseudoTerminal(

@@ -35,7 +35,8 @@ import Testing
         #expect(try sandbox.run("retrieve", "a").text == "fake")
         #expect(try sandbox.run("retrieve", "b", "--passphrase-file", recovery).text == "fake")
         #expect(try sandbox.run("verify").status == 0)
-        // The old copy still opens with what was revoked: that is said, and is why items are stored anew.
+        // The old copy still opens with the removed method. The command says so, and seals the items again
+        // for that reason.
         _ = try sandbox.shell("mkdir -m 700 elsewhere")
         #expect(
             try sandbox.run(
@@ -73,7 +74,7 @@ import Testing
         try terminal.expect("Recovery key")
         try terminal.type("something else\r")
         try terminal.expect("eight groups")
-        // What is typed before the prompt is thrown away with the echo.
+        // Text typed before the prompt is discarded when the echo is switched off.
         try terminal.expect("Recovery key")
         try terminal.type(key.lowercased() + "\r")
         #expect(try terminal.end() == 0)
@@ -141,7 +142,7 @@ import Testing
         expectOneLine(
             try sandbox.run("device", "enrol", "--vault", vault, with: ["XDG_STATE_HOME": passing]), status: 8
         )
-        // Said explicitly, it is used.
+        // An explicit option uses the directory.
         let explicit = try sandbox.run(
             "init", "--vault", "\(sandbox.home)/third.vault", "--state-dir", passing)
         #expect(explicit.status == 0 && explicit.error.isEmpty)

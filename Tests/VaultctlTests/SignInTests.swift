@@ -21,7 +21,7 @@ import TokenVaultAuth
             serverDate: Date(timeIntervalSince1970: 1_799_999_999))
         let sent = try Secret(encoding: WorkerReply.failed(WorkerFailure(failure)))
         guard case .failed(let received) = try sent.decode(WorkerReply.self) else {
-            Issue.record("another reply")
+            Issue.record("the reply is of another kind")
             return
         }
         #expect(received.refreshFailure == failure)
@@ -32,7 +32,7 @@ import TokenVaultAuth
     func onlyTheProviderEndsASession(_ kind: WorkerFailure.Kind) {
         let failure = WorkerFailure(kind).refreshFailure
         #expect((failure.kind == .invalidGrant) == (kind == .invalidGrant))
-        // And each has a status and a line of its own at the command line.
+        // Each kind also has an exit status and a message.
         let told = CommandFailure(WorkerFailure(kind))
         #expect(told.status != .done && told.status != .locked && told.status != .damaged)
         #expect(!told.happened.isEmpty && !told.advice.isEmpty)

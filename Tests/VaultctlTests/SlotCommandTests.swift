@@ -36,7 +36,7 @@ import TokenVaultPlatform
             "slot", "add", "passphrase", "--new-passphrase-file", words, "--passphrase-file", words)
         expectOneLine(twice, status: 9)
         #expect(try sandbox.run("slot", "list").text.split(separator: "\n").count == 2)
-        // The key file, which was there before, stays.
+        // The existing key file stays.
         #expect(try sandbox.run("list").status == 0)
     }
 
@@ -83,7 +83,8 @@ import TokenVaultPlatform
         let json = try sandbox.run("init", "--vault", "\(sandbox.home)/third.vault", "--recovery", "--json")
             .text
         #expect(json.contains(#""kind":"recovery""#) && json.contains(#"],"recoveryKey":""#))
-        // What only a keyring opens needs one; nobody can be asked here, and there is no keyring either.
+        // A vault that only a keyring opens needs a keyring. Here there is neither a keyring nor a user to
+        // ask.
         let alone = try sandbox.run(
             "init", "--vault", "\(sandbox.home)/fourth.vault", "--secret-service", "--no-input",
             without: "VAULTCTL_KEY_FILE")
@@ -128,7 +129,7 @@ import TokenVaultPlatform
             "--key-file", narrow,
             "--to-key-file", "\(sandbox.home)/vault.key")
         #expect(stayed.status == 5, "\(stayed.error)")
-        // On another device both reasons are there, and the greater status counts.
+        // On another device both reasons apply, and the greater exit status counts.
         let elsewhere = try sandbox.run(
             "list", "--key-file", narrow, "--state-dir", "\(sandbox.home)/elsewhere")
         #expect(elsewhere.status == 6 && elsewhere.text == "open\n")
@@ -150,7 +151,7 @@ import TokenVaultPlatform
         {
             expectOneLine(try sandbox.shell("\"$V\" \(words) >/dev/full"), status: 1)
         }
-        // The reader is gone before anything is written: that ends it, silently.
+        // The reader closes the pipe before anything is written, which ends the program silently.
         let unread = try sandbox.shell(
             "mkfifo pipe; exec 3<>pipe 4>pipe 3<&-; \"$V\" slot add recovery >&4; echo $?")
         #expect(unread.text == "141\n" && !unread.error.contains("vaultctl: "))

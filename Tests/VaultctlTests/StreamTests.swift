@@ -17,7 +17,7 @@ import Testing
                 expectOneLine(outcome, status: 1)
             }
         }
-        // What was to be printed could not be; what was to be done was done.
+        // The changes were made, although their output could not be written.
         #expect(try sandbox.run("list").text == "k\nk2\n")
         #expect(try sandbox.run("retrieve", "k").text == "fake")
     }
@@ -44,7 +44,7 @@ import Testing
         close(ends[1])
         #expect(outcome.status == 128 + SIGPIPE)
         #expect(outcome.error.isEmpty)
-        // Also when the parent ignores the signal, as many programs do.
+        // The same holds when the parent ignores the signal, as many programs do.
         let ignoring = try sandbox.shell("trap '' PIPE; { \"$V\" retrieve k; echo $? >&2; } | true")
         #expect(ignoring.error == "141\n")
         #expect(try sandbox.run("verify").status == 0)
@@ -60,7 +60,7 @@ import Testing
         #expect(
             limited.error.contains("no space left") && limited.error.contains("ulimit -f"), "\(limited.error)"
         )
-        // Below where the vault has room already: it is known not to have happened.
+        // Below the vault's present size, the store certainly did not happen.
         for blocks in [8, 16] {
             let small = try sandbox.shell("ulimit -f \(blocks); printf other | \"$V\" store k")
             expectOneLine(small, status: 1)
@@ -83,7 +83,7 @@ import Testing
     @Test func noCoreFileAndNoDumps() throws {
         let sandbox = try Sandbox.withVault()
         try #require(mkfifo("\(sandbox.home)/fifo", 0o600) == 0)
-        // While it waits for its input, everything it would leave behind is switched off.
+        // While the program waits for input, core dumps and inspection are off.
         let outcome = try sandbox.shell(
             """
             ulimit -c unlimited 2>/dev/null

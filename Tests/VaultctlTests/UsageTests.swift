@@ -76,9 +76,9 @@ import Testing
             (["list", "--pasphrase-file", "x"], "--passphrase-file"), (["list", "--jsno"], "--json"),
             (["store", "k", "--polcy=x"], "--policy"),
             (["slot", "add", "key-file", "k", "--scpe", "all"], "--scope"),
-            // By other programs' names.
+            // The names that other programs use.
             (["list", "--format", "json"], "--json"), (["list", "--output=json"], "--json"),
-            // What another command has, and what nothing is called like.
+            // An option of another command, and a name that resembles no option.
             (["status", "--polcy", "x"], nil), (["list", "--xyzzy-plugh"], nil),
             (["list", "--\(typed)"], nil),
         ] as [([String], String?)])
@@ -109,7 +109,7 @@ import Testing
         ] as [([String], String?, String)])
     func aMistypedValueIsGuessed(_ arguments: [String], _ meant: String?, _ listed: String) throws {
         let outcome = try Sandbox().run(arguments: arguments)
-        // One that is the beginning of what is meant cannot but be there.
+        // If the typed text begins the right value, the message contains it anyway.
         let typed = arguments.last ?? ""
         expectOneLine(outcome, status: 64, hiding: meant?.hasPrefix(typed) == true ? [] : [typed])
         let guess = outcome.error.firstMatch(of: /did you mean ([a-z-]+)\?/).map { String($0.1) }
@@ -186,7 +186,7 @@ import Testing
             let text = try sandbox.run(arguments: ["help"] + topic).text
             topics += text.matches(of: #/\n  ([a-z]+)  +[A-Z]/#).map { topic + [String($0.output.1)] }
             looked += 1
-            // Down to the usage: before it are only words, commands and what they are given.
+            // The part before the usage has only text, commands and their arguments.
             let lines = text.components(before: "USAGE:")
             let examples = lines.drop { !$0.hasPrefix("Examples:") }.dropFirst()
             let indented = lines.filter { $0.hasPrefix("  ") }
@@ -249,7 +249,7 @@ import Testing
             unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" lock'
             """)
         #expect(locked.status == 0 && locked.error.contains("nothing was locked"), "\(locked.error)")
-        // Not mistaken for a command line without a command.
+        // The error must not say that a command is missing.
         let unknown = try sandbox.shell(
             """
             unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$V" lock --fake-option'

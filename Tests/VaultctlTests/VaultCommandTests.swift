@@ -12,7 +12,7 @@ import Testing
         #expect(stat(sandbox.vault, &information) == 0 && information.st_mode & 0o777 == 0o600)
         _ = try sandbox.run("store", "k", input: "fake")
         expectOneLine(try sandbox.run("init"), status: 9)
-        // Not even the key file of a vault that is not made.
+        // A refused command does not even create a key file.
         expectOneLine(try sandbox.run("init", "--key-file", "\(sandbox.home)/other"), status: 9)
         #expect(access("\(sandbox.home)/other", F_OK) != 0)
         #expect(try sandbox.run("retrieve", "k").text == "fake")
@@ -80,7 +80,7 @@ import Testing
                     (command + ["--vault", path]).map { Array($0.utf8) },
                     environment: sandbox.environment, input: .bytes(Array("fake".utf8)))
                 expectOneLine(outcome, status: 8)
-                // What is not there, or not kept from others, is told by its path.
+                // A file that is missing, or that is open to other users, is named by its path.
                 let isNamed = path.hasSuffix("none") || path == sandbox.vault
                 #expect(outcome.error.contains(path) == isNamed, "\(outcome.error)")
             }
@@ -102,7 +102,7 @@ import Testing
                 try Child.run(bytes + key, environment: sandbox.environment), status: 5, hiding: [wrong])
             var environment = sandbox.environment
             environment["VAULTCTL_KEY_FILE"] = nil
-            // Nothing given and nobody to ask: locked, which is not "not found".
+            // Without a method and a terminal, the error is "locked" rather than "not found".
             expectOneLine(try Child.run(bytes, environment: environment), status: 4)
             expectOneLine(
                 try Child.run(bytes + [Array("--no-input".utf8)], environment: environment), status: 4)
@@ -147,7 +147,7 @@ import Testing
         let clean = try sandbox.run("verify", "--json")
         #expect(clean.status == 0)
         #expect(clean.text.contains(#""clean":true"#) && clean.text.contains(#""problems":[]"#))
-        // A stray byte in the zeros that are written ahead.
+        // A wrong byte in the zeros that are written ahead.
         let descriptor = open(sandbox.vault, O_RDWR | O_CLOEXEC)
         try #require(descriptor >= 0)
         let offset = lseek(descriptor, 0, SEEK_END) - 100
@@ -242,7 +242,7 @@ import Testing
         #expect(changed.status == 0)
         #expect(changed.error.contains("old passphrase"))
         expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-file", old), status: 5)
-        // By descriptor, the rest of the stream being the secret.
+        // The passphrase comes from a descriptor, and the rest of that stream is the secret.
         let piped = try sandbox.shell(
             "printf 'battery staple\\nfake-2' | \"$V\" store k --passphrase-fd 0 && "
                 + "\"$V\" retrieve k --passphrase-fd 3 3< <(echo 'battery staple')")
@@ -265,7 +265,7 @@ import Testing
 
     @Test func anInheritedDescriptorThatIsNotThereIsNoFile() throws {
         let sandbox = try Sandbox.withVault()
-        // Were it not refused first, the vault file itself would get the number 3.
+        // Without an early check, the vault file itself would get the number 3.
         expectOneLine(try sandbox.run("retrieve", "k", "--passphrase-fd", "3"), status: 1)
     }
 

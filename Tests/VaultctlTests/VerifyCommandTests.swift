@@ -68,7 +68,7 @@ import Testing
         let json = try sandbox.run("verify", "--json")
         expectReport(json, #""clean":false,"olderThanSeen":false"#, #""problems":[{"offset":1"#)
         #expect(json.error.contains("\"vaultctl salvage\""), "\(json.error)")
-        // With a passphrase that is read once.
+        // The key file is a pipe, which can be read only once.
         _ = try sandbox.shell(
             "mkfifo pipe; cat vault.key >pipe & \"$V\" verify --key-file pipe >out; echo $? >>out")
         #expect(try sandbox.shell("cat out").text.contains("byte 1"))

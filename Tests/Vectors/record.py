@@ -109,7 +109,7 @@ def complete(opening, data, directory, target, folder):
         if not state.exists():
             state.mkdir()
             for path in (directory / name).iterdir():
-                # Where the vault was made is nobody's business.
+                # The path where the vault was created does not matter.
                 if path.suffix != ".path":
                     (state / path.name).write_bytes(path.read_bytes())
     if expected is None:

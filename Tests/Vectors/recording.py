@@ -33,7 +33,7 @@ class Recording:
     name: str
     about: str
     fields: list
-    steps: list  # of command lines, or of these with their input; `%N` is what the Nth printed
+    steps: list  # of command lines, alone or with their input; `%N` is the output of the Nth
     openings: list
     file: str = "a.vault"
 

@@ -127,12 +127,12 @@ final class ScriptedStore: Sendable {
         #expect(
             await code { () throws(TokenStorageError) in try await both.choose(service: service) } == reason)
         #expect(other.looks.withLock { $0 } == 0)
-        // Nor behind an empty one: the items may be there.
+        // A locked storage behind an empty one has the same effect: the items may be in it.
         let behind = chooser([other.candidate, keyring.candidate])
         #expect(
             await code { () throws(TokenStorageError) in try await behind.choose(service: service) } == reason
         )
-        // But where the items are, others do not matter.
+        // Once a storage has the items, the later storages do not matter.
         try await other.vault.storage(service: service).store(token: "fake", for: "token")
         #expect(try await behind.choose(service: service).name == "other")
         try await chooser([other.candidate]).forget(service: service)
@@ -157,12 +157,13 @@ final class ScriptedStore: Sendable {
     }
 
     @Test func aChoiceIsKept() async throws {
-        // A desktop one day …
+        // Chooses in a desktop session first …
         let both = chooser([keyring.candidate, other.candidate])
         let first = try await both.choose(service: service)
         #expect(first.name == "keyring" && first.isRemembered)
         try await first.storage.store(token: "fake", for: "token")
-        // … an SSH session the next: no silent second store, in which the token would be missing.
+        // … then in an SSH session. A second store would hide the token in the first one, so the choice
+        // fails.
         keyring.fail(with: .unavailable)
         #expect(
             await code { () throws(TokenStorageError) in try await both.choose(service: service) }
@@ -176,13 +177,13 @@ final class ScriptedStore: Sendable {
             await code { () throws(TokenStorageError) in
                 try await chooser([other.candidate]).choose(service: service)
             } == .unavailable)
-        // Other services are free.
+        // The choices of other services are not affected.
         #expect(try await both.choose(service: "another").name == "other")
         keyring.fail(with: nil)
         let again = try await both.choose(service: service)
         #expect(again.name == "keyring" && again.isRemembered)
         #expect(again.findings.map(\.finding) == [.holdsItems, .notProbed])
-        // Also when it was emptied: signing in again goes to the same place.
+        // An empty storage stays chosen: signing in again uses the same place.
         try await again.storage.delete(for: "token")
         #expect(try await both.choose(service: service).name == "keyring")
         #expect(try await both.choose(service: "another").name == "other")
@@ -211,7 +212,7 @@ final class ScriptedStore: Sendable {
     }
 
     @Test func manyWhoChooseAtOnceChooseTheSame() async throws {
-        // Each sees only one of the two, as a session without a bus and one with it would.
+        // Each chooser prefers another storage, as in sessions with and without a bus.
         let (one, two) = (
             chooser([keyring.candidate, other.candidate]), chooser([other.candidate, keyring.candidate])
         )
@@ -243,7 +244,7 @@ final class ScriptedStore: Sendable {
         }
         try await one.forget(service: service)
         #expect(try await one.choose(service: service).isRemembered)
-        // Where nothing can be written, the choice says so.
+        // Without a writable place, the choice says that it is not remembered.
         let nowhere = StorageChooser([keyring.candidate], rememberingIn: "/proc/none")
         #expect(try await !nowhere.choose(service: service).isRemembered)
         for wrong in [[keyring.candidate, keyring.candidate], [ScriptedStore("").candidate]] {
@@ -297,7 +298,7 @@ final class ScriptedStore: Sendable {
         }
         try directory.rename("elsewhere", to: "test.vault", replacing: false)
         #expect(try await chooser([making]).choose(service: service).storage.retrieve(for: "token") == "fake")
-        // One that was destroyed on purpose is made again, once its choice is forgotten.
+        // A vault that was destroyed on purpose is created again, once its choice is forgotten.
         try BlockingFileVault.destroy(at: sandbox.vault, configuration: sandbox.configuration)
         #expect(
             await code { () throws(TokenStorageError) in

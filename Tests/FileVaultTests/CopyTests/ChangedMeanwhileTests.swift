@@ -20,7 +20,7 @@ import TokenVaultPlatform
             _ = isAdopting ? try copy.adopt() : try copy.restore(to: sandbox.vault)
         }
         #expect(error?.code == .conflict, "\(String(describing: error))")
-        // Who opens it again has what it is now.
+        // Opened again, the copy has the change.
         let again = try sandbox.copy(nil)
         defer { again.close() }
         _ = isAdopting ? try again.adopt() : try again.restore(to: sandbox.vault)
@@ -48,7 +48,7 @@ import TokenVaultPlatform
         let vault = try sandbox.made(["keep": "kept"])
         defer { vault.close() }
         let storage = vault.storage(service: "s")
-        // With a second name the file is not compacted: what is deleted is overwritten.
+        // A file with a second name is not compacted, so the deleted value is overwritten in place.
         try PosixDirectory(sandbox.vault.removingLastComponent()).link(
             sandbox.vault.lastComponent?.string ?? "", to: "second")
         let before = try sandbox.bytes()

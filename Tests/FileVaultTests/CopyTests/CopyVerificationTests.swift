@@ -27,12 +27,12 @@ import TokenVaultPlatform
         try vault.storage(service: "s").store(token: "second", for: "a")
         let old = try sandbox.copy("old").verify()
         #expect(old.isClean && old.isOlderThanSeen)
-        // Without what this device has seen nobody can tell.
+        // Without a record of what this device has seen, the age is unknown.
         let unknowing = try VaultCopy.open(
             at: sandbox.path(of: "old"), configuration: FileVaultConfiguration(stateDirectory: nil))
         try unknowing.unlock(with: keyFile)
         #expect(try !unknowing.verify().isOlderThanSeen)
-        // In the last record, in the one before, and after this device has seen another life of the log.
+        // Damages the last record and the one before it, first in the same epoch and then after a compaction.
         let whole = try sandbox.bytes(of: "old")
         let frames = whole.indices.dropLast(4).filter { whole[$0..<$0 + 4].elementsEqual("TVF1".utf8) }
         for isCompacted in [false, true] {
@@ -45,7 +45,7 @@ import TokenVaultPlatform
                 #expect(both.isOlderThanSeen && !both.isClean, "\(both)")
             }
         }
-        // The newest record, damaged: nobody can say that it is another than the one that was there.
+        // A damaged newest record may be the record that was there.
         let newest = try sandbox.bytes()
         let last = try #require(
             newest.indices.dropLast(4).last { newest[$0..<$0 + 4].elementsEqual("TVF1".utf8) })

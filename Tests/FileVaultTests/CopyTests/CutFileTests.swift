@@ -66,7 +66,8 @@ import TokenVaultPlatform
         defer { copy.close() }
         let report = try copy.salvage(to: fresh.place("out"))
         #expect(!report.isComplete && report.losses.count == 1, "\(report)")
-        // It lists none of the commits, so that a device that has seen them does not take it for newer.
+        // The new file lists none of the commits, so a device that has seen the commits does not take the
+        // file as newer.
         try mine.receive(try fresh.bytes(of: "out"))
         #expect(failure { try mine.use { _ in } }?.code == .forked)
     }

@@ -24,7 +24,7 @@ import TokenVaultPlatform
         let failed = failure { _ = try sandbox.opened("copy.vault") }
         #expect(
             failed?.code == .duplicateVault && failed?.underlying == "the other is \(sandbox.vault.string)")
-        // Read on purpose it is read, and that is all.
+        // A copy that is opened on purpose can be read, and nothing else.
         let copy = try sandbox.opened("copy.vault", readingCopies: true)
         #expect(try values(in: copy) == ["a": "first a", "b": "first b"])
         #expect(try copy.verify().isClean)
@@ -46,7 +46,7 @@ import TokenVaultPlatform
         let directory = try PosixDirectory(sandbox.vault.removingLastComponent())
         try directory.rename("test.vault", to: "moved.vault", replacing: false)
         try sandbox.opened("moved.vault").close()
-        // Its new path is known: at the old one there is a copy now.
+        // This device knows the new path, so a file at the old path is a copy.
         try sandbox.write(try sandbox.bytes(of: "moved.vault"))
         #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
         #expect(try values(in: try sandbox.opened("moved.vault")).count == 2)
@@ -64,7 +64,7 @@ import TokenVaultPlatform
         let linked = try BlockingFileVault.open(
             at: sandbox.path.appending("linked/test.vault"), configuration: sandbox.configuration)
         try linked.unlock(with: keyFile)
-        // What is another vault by now, where the first one was, is no copy of it either.
+        // Another vault at the first path is not a copy of the vault either.
         _ = try BlockingFileVault.create(
             at: sandbox.path(of: "other.vault"), unlockMethod: keyFile, configuration: sandbox.configuration)
         try directory.rename("other.vault", to: "test.vault", replacing: true)
@@ -82,7 +82,7 @@ import TokenVaultPlatform
         #expect(try adopted.verify().isClean && adopted.status().rollbackProtection == .anchored)
         #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
         #expect(try values(in: try sandbox.opened(readingCopies: true))["c"] == "only there")
-        // Nothing is acknowledged to who still has the copy open, and nothing of it makes the vault look old.
+        // Calls on an open handle of the copy fail, and do not make the vault look old.
         for change: () throws -> Void in [
             { try vault.storage(service: "s").store(token: "into the copy", for: "d") },
             { try vault.storage(service: "s").delete(for: "c") }, { _ = try vault.compact() },
@@ -91,7 +91,7 @@ import TokenVaultPlatform
         }
         adopted.close()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
-        // Alone, the copy is old.
+        // Without the adopted file, the copy is old.
         try PosixDirectory(sandbox.vault.removingLastComponent()).remove("copy.vault")
         #expect(failure { _ = try sandbox.opened() }?.code == .rolledBack)
     }
@@ -144,7 +144,7 @@ import TokenVaultPlatform
         let expected = ["a": "first a", "c": "acknowledged", "d": "acknowledged"]
         #expect(try values(in: vault) == expected)
         #expect(try values(in: try sandbox.opened()) == expected)
-        // Another file in the place of the copy is not what was to be restored.
+        // Another file took the copy's place, and the restore rejects that file.
         try sandbox.keepCopy(as: "backup")
         let backup = try sandbox.copy("backup")
         try sandbox.keepCopy(as: "newer")
@@ -185,7 +185,7 @@ import TokenVaultPlatform
         for name in conflicting + ["test.vault.backup", "other.vault"] { try sandbox.keepCopy(as: name) }
         try sandbox.write(Array("not a vault".utf8), to: "test-notes.vault")
         #expect(try vault.status().conflictingCopies == conflicting)
-        // Before the first unlock as well.
+        // The status shows the same before the first unlock.
         #expect(
             try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration).status()
                 .conflictingCopies == conflicting)
@@ -211,7 +211,7 @@ import TokenVaultPlatform
     @Test func whoCannotRememberThePathIsToldSo() throws {
         let vault = try sandbox.made()
         try sandbox.keepCopy(as: "copy.vault")
-        // In the way of what is written before it takes the name.
+        // The directory blocks the temporary name of the file to write.
         let obstacle = sandbox.path.appending("state/\(vault.identifier).path.new")
         try PosixDirectory.makeAll(obstacle.appending("something"))
         let failed = failure { _ = try sandbox.copy("copy.vault").adopt() }
@@ -221,7 +221,7 @@ import TokenVaultPlatform
         _ = try sandbox.copy("copy.vault").adopt()
         #expect(try values(in: try sandbox.opened("copy.vault")).count == 2)
         #expect(failure { _ = try sandbox.opened() }?.code == .duplicateVault)
-        // To put a copy in the vault's own place takes no such memory.
+        // Restoring a copy to its own place needs no such record.
         try PosixDirectory.makeAll(obstacle.appending("something"))
         #expect(try sandbox.copy("copy.vault").restore(to: sandbox.path(of: "copy.vault")).items == 2)
     }
@@ -235,7 +235,7 @@ import TokenVaultPlatform
             Array("test-M".utf8) + [0xfc] + Array("ller\\.vault".utf8),
             Array("test.sync-conflict-".utf8) + [0xf0, 0x9f] + Array(".vault".utf8),
         ] {
-            // The test's own helpers take texts.
+            // The helpers of the tests take only valid UTF-8.
             let path = Array(sandbox.vault.removingLastComponent().string.utf8) + [UInt8(ascii: "/")] + name
             let descriptor = path.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { text in
                 open(Array(text) + [0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -29,7 +29,7 @@ import TokenVaultPlatform
         let second = try sandbox.opened("second.vault")
         try second.storage(service: "s").store(token: "by the other name", for: "c")
         try storage.store(token: "again", for: "a")
-        // A small vault would be compacted by it: the value is overwritten where it is.
+        // A deletion in a small vault usually compacts. Here the value is overwritten in place.
         let before = try sandbox.bytes().count
         try storage.delete(for: "b")
         #expect(try isOneFile && sandbox.bytes().count == before)
@@ -38,7 +38,7 @@ import TokenVaultPlatform
         #expect(try vault.verify().isClean)
         let notes = try vault.status().notes
         #expect(notes.count == 1 && notes[0].contains("another name (a hard link)"), "\(notes)")
-        // Before the first unlock as well.
+        // The status shows the same before the first unlock.
         let locked = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         #expect(try locked.status().notes == notes)
     }
@@ -60,7 +60,7 @@ import TokenVaultPlatform
         }
         #expect(try isOneFile && sandbox.bytes() == before && vault.slots() == slots)
         #expect(try sandbox.names == ["test.vault", "second.vault", "backup"])
-        // What changes no more than the keybag goes on.
+        // A change of the keybag alone still works.
         try vault.removeSlot(try vault.addSlot(part).id)
         #expect(try isOneFile)
     }
@@ -87,13 +87,14 @@ import TokenVaultPlatform
     @Test func whatARestoreLeftIsNoOtherName() throws {
         try directory.remove("second.vault")
         try directory.link("test.vault", to: "test.vault.replaced")
-        // And, without RENAME_NOREPLACE, between a file's getting the vault's name and its losing the one before.
+        // Without RENAME_NOREPLACE, a crash may come while a file has both the vault's name and its previous
+        // name.
         try directory.link("test.vault", to: ".test.vault.0123456789abcdef")
         #expect(try vault.status().notes.isEmpty)
         _ = try vault.compact()
         #expect(try sandbox.names == ["test.vault"])
         #expect(try values(in: try sandbox.opened()).count == 2)
-        // Another vault's file of such a name is not touched.
+        // A file of another program with such a name stays.
         try sandbox.write(Array("a letter".utf8), to: "test.vault.replaced")
         try directory.link("test.vault.replaced", to: "letter")
         try vault.storage(service: "s").delete(for: "a")

@@ -91,7 +91,7 @@ import TokenVaultPlatform
             "\(refused as Any)")
         _ = try sandbox.copy(nil).adopt()
         #expect(try values(in: try sandbox.opened()) == ["a": "of the second"])
-        // The same vault behind a link is the vault.
+        // A link to the same vault leads to the vault.
         #expect(unlink(home.string) == 0 && rename(kept.string, evil.appending("moved").string) == 0)
         #expect(symlink(evil.appending("moved").string, home.string) == 0)
         #expect(try values(in: try sandbox.opened()) == ["a": "of the first"])
@@ -103,7 +103,7 @@ import TokenVaultPlatform
         #expect(failure { _ = try sandbox.opened() }?.code == .unexpectedVault)
         _ = try sandbox.copy(nil).adopt()
         #expect(try values(in: try sandbox.opened()) == ["a": "of the second"])
-        // The first one is expected nowhere, and known again where it is opened.
+        // The first vault is expected nowhere. Opening it makes it known again.
         #expect(try values(in: try sandbox.opened("second.vault")) == ["a": "of the first"])
         try swap()
         #expect(failure { _ = try sandbox.opened() }?.code == .unexpectedVault)

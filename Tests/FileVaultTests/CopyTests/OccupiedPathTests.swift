@@ -110,7 +110,7 @@ import TokenVaultPlatform
         }
         let late = failure { try vault.storage(service: "s").store(token: "x", for: "y") }
         #expect(late?.code == .unavailable && late?.advice?.contains("vaultctl restore") == true)
-        // With its directory, as when a disk is not mounted.
+        // The directory is gone as well, as when a disk is not mounted.
         try PosixDirectory(directory).rename("backup", to: "test.vault", replacing: false)
         let away = sandbox.path.appending("away")
         #expect(rename(directory.string, away.string) == 0)

@@ -72,7 +72,7 @@ import TokenVaultPlatform
         let error = #expect(throws: TokenStorageError.self) { try storage.store(token: "third", for: "a") }
         #expect(error?.code == .outcomeUnknown && error?.generation != nil, "\(error as Any)")
         #expect(error?.underlying?.contains("moved") ?? false)
-        // Back in its place it has one or the other, and goes on.
+        // Back in its place, the vault has either value and accepts writes.
         try #require(
             rmdir(path.removingLastComponent().string) == 0
                 && rename(away.string, path.removingLastComponent().string) == 0)
@@ -94,7 +94,7 @@ import TokenVaultPlatform
             at: away.appending("moving.vault"), configuration: configuration)
         try fresh.unlock(with: keyFile)
         try fresh.storage(service: "s").store(token: "second", for: "a")
-        // Put back, the first one goes on.
+        // Back in its place, the first handle continues to work.
         try #require(rename(away.string, path.removingLastComponent().string) == 0)
         #expect(try vault.storage(service: "s").retrieve(for: "a") == "second")
         try vault.storage(service: "s").store(token: "third", for: "a")

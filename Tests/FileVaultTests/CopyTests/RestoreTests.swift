@@ -35,14 +35,14 @@ import TokenVaultPlatform
         let again = try sandbox.opened()
         #expect(try values(in: again) == ["a": "first a", "b": "first b"])
         #expect(try again.verify().isClean && again.status().rollbackProtection == .anchored)
-        // Generations are never used again, and a comparison with what is gone fails.
+        // No generation is used again, so a comparison with a lost generation fails.
         #expect(try again.storage(service: "s").store(token: "new", for: "d") > last)
         #expect(try sandbox.bytes(of: "backup") == backup)
-        // What is kept is the vault as it was, but for the note to its readers to look elsewhere.
+        // The kept file is the previous vault, except for the notice that sends readers to the new file.
         let kept = try sandbox.bytes(of: "test.vault.replaced")
         let end = try #require(before.lastIndex { $0 != 0 }) + 1
         #expect(kept.count == before.count && kept.prefix(end) == before.prefix(end))
-        // And it can be put back as well.
+        // The kept file can be restored as well.
         again.close()
         let other = try sandbox.copy("test.vault.replaced").restore(to: sandbox.vault)
         #expect(other.replaced == sandbox.path(of: "test.vault.replaced-2"))
@@ -98,7 +98,7 @@ import TokenVaultPlatform
         try directory.remove("test.vault")
         #expect(try sandbox.copy("backup").restore(to: sandbox.vault).replaced == nil)
         #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
-        // An empty file is nothing to keep.
+        // An empty file is not kept.
         try sandbox.write([])
         #expect(try sandbox.copy("backup").restore(to: sandbox.vault).replaced == nil)
         #expect(try values(in: try sandbox.opened()) == ["a": "first a", "b": "first b"])
@@ -130,7 +130,7 @@ import TokenVaultPlatform
         #expect(try sandbox.bytes(of: "another.vault") == before)
         try sandbox.write(Array("a letter".utf8), to: "letter")
         #expect(failure { _ = try copy.restore(to: sandbox.path(of: "letter")) }?.code == .notAVault)
-        // The vault is known to be elsewhere.
+        // This device knows the vault at another path.
         #expect(failure { _ = try copy.restore(to: sandbox.path(of: "second")) }?.code == .duplicateVault)
         #expect(try sandbox.names == ["test.vault", "backup", "another.vault", "letter"])
     }
@@ -150,7 +150,7 @@ import TokenVaultPlatform
         #expect(third.slots.count == 3 && third.identifier == vault.identifier)
         try third.unlock(with: part)
         #expect(failure { _ = try third.restore(to: sandbox.vault) }?.code == .notPermitted)
-        // The slots of the copy are the vault's again.
+        // The restored vault has the slots of the copy again.
         #expect(failure { try copy.unlock(with: part) }?.code == .wrongPassphrase)
         try copy.unlock(with: keyFile)
         _ = try copy.restore(to: sandbox.vault)
@@ -169,7 +169,7 @@ import TokenVaultPlatform
             #expect(failed?.code == .corrupt, "\(place)")
         }
         #expect(try sandbox.bytes() == before)
-        // One copy of its keybag is enough, and that the other is damaged is told.
+        // One whole copy of its keybag is enough, and the report notes that the other copy is damaged.
         var bytes = whole
         bytes[300] ^= 1
         try sandbox.write(bytes, to: "backup")
@@ -225,7 +225,7 @@ import TokenVaultPlatform
             #expect(failure(call)?.code == .timedOut)
             try #require(begin.duration(to: .now) < .seconds(30))
         }
-        // A copy that somebody writes to is waited for no longer.
+        // The wait for a copy that another program writes to has the same limit.
         held.unlock()
         let source = try PosixDirectory(sandbox.vault.removingLastComponent()).open("backup", .readWrite)
         #expect(try source.tryLock(.exclusive))
@@ -288,7 +288,7 @@ import TokenVaultPlatform
             _ = try sandbox.copy("backup").restore(to: sandbox.vault)
             let vault = try sandbox.opened()
             let last = try vault.storage(service: "s").store(token: "mark", for: "mark").rawValue
-            // Between the copy's being in the place and the mark others may have written.
+            // Other writers may have written between the restore and the mark.
             base = last
             told.announce { $0 = [:] }
             vault.close()
@@ -373,7 +373,7 @@ import TokenVaultPlatform
         try sandbox.keepCopy(as: "backup")
         _ = try vault.addSlot(.keyFile(Secret([UInt8](repeating: 0x42, count: 32))))
         vault.close()
-        // Nothing is left to compare with but what this device has seen.
+        // Only the record of what this device has seen is left to compare with.
         try PosixDirectory(sandbox.vault.removingLastComponent()).remove("test.vault")
         let report = try sandbox.copy("backup").restore(to: sandbox.vault)
         #expect(report.notes.count == 2)

@@ -36,7 +36,7 @@ import TokenVaultPlatform
         try? PosixDirectory(sandbox.vault.removingLastComponent()).remove("out.vault")
         let report = try sandbox.copy(nil).salvage(to: sandbox.path(of: "out.vault"))
         #expect(try sandbox.bytes() == bytes)
-        // Opening what was saved must not change what this device has seen of the vault.
+        // Opening the salvaged file must not change the record of what this device has seen.
         let anchors = try directory.names().filter { $0.hasSuffix(".anchor") }.map {
             ($0, try directory.open($0, .read).read(4_096, at: 0))
         }
@@ -47,7 +47,7 @@ import TokenVaultPlatform
             }
         }
         if failure({ try sandbox.opened("out.vault", readingCopies: true).close() })?.code == .forked {
-            // Where the vault itself is no more, a file that lacks what was lost takes a decision.
+            // After such losses the user has to adopt the file.
             #expect(!report.losses.isEmpty || report.mayBeOlder > 0, "\(report)")
             for (name, _) in anchors { try directory.remove(name) }
         }
@@ -65,7 +65,7 @@ import TokenVaultPlatform
         #expect(
             failure { _ = try sandbox.copy(nil).salvage(to: sandbox.path(of: "out.vault")) }?.code
                 == .alreadyExists)
-        // And it can take the vault's place.
+        // The salvaged file can take the vault's place.
         _ = try sandbox.copy("out.vault").restore(to: sandbox.vault)
         #expect(try values(in: try sandbox.opened()) == all)
     }
@@ -82,7 +82,7 @@ import TokenVaultPlatform
             report.losses == [
                 .init(offset: b.lowerBound, length: b.count, description: "bytes that are no frame")
             ])
-        // `a` was stored again behind the damage, so that it is known to be the newest: nothing is in doubt.
+        // `a` was stored again behind the damage, so it is known to be the newest. Nothing is in doubt.
         #expect(report.mayBeOlder == 0 && report.bytesSkipped == b.count)
     }
 
@@ -93,7 +93,7 @@ import TokenVaultPlatform
         for offset in d { bytes[offset] = 0x77 }
         let (report, found) = try salvage(bytes)
         #expect(found == all.filter { $0.key != "d" })
-        // Whether `b` or `c` was deleted or replaced in what is lost nobody can tell.
+        // The lost part may have replaced or deleted `b` or `c`.
         #expect(report.mayBeOlder == 2 && report.losses.count == 1)
     }
 
@@ -111,7 +111,7 @@ import TokenVaultPlatform
     @Test func whatWasDeletedStaysDeleted() throws {
         let whole = try bytes()
         let vault = try sandbox.opened()
-        // Large, so that deleting appends rather than compacts.
+        // The value is large, so deleting appends to the log rather than compacting it.
         try vault.storage(service: "s").store(Secret([UInt8](repeating: 1, count: 1 << 20)), for: "large")
         try vault.storage(service: "s").delete(for: "c")
         vault.close()
@@ -159,7 +159,7 @@ import TokenVaultPlatform
         let (report, found) = try salvage(cut)
         #expect(found == ["a": "first a", "b": "first b", "c": "first c"])
         #expect(report.mayBeOlder == 3 && report.losses.count == 1)
-        // Without the anchor it is as a crash might have left it.
+        // Without the anchor, the file looks as after a crash.
         let (unseen, rest) = try salvage(cut, keepingAnchor: false)
         #expect(rest == found && unseen.isComplete && unseen.notes.count == 1)
     }
@@ -260,7 +260,7 @@ import TokenVaultPlatform
                 let (report, found) = try salvage(bytes)
                 for (key, value) in found { #expect(known[key]?.contains(value) == true, "byte \(place)") }
                 if report.isComplete { #expect(found == all, "byte \(place)") }
-                // What is missing or older is told.
+                // The report counts every item that is missing or older.
                 let older = all.count { found[$0.key] != nil && found[$0.key] != $0.value }
                 #expect(report.mayBeOlder >= older, "byte \(place): \(report)")
                 if report.isComplete { complete += 1 } else { partial += 1 }

@@ -68,7 +68,8 @@ import TokenVaultPlatform
     /// 16 bytes behind the log look like a write that a crash cut short. What follows them is part of that.
     @Test(arguments: [false, true]) func aKeybagRecordBehindATornWriteNamesNoKeybag(bothCopies: Bool) throws {
         try fork()
-        // Its log goes further than that of the other one: the other's record does not say that all of this one is durable.
+        // The filling makes this log longer than the other one. The other log's record then does not say that
+        // all of this log is durable.
         try mine.use { try $0.store(String(repeating: "f", count: 20_000), for: "filling") }
         let record = last(of: try keybagRecordOfOther())
         var bytes = mine.file
@@ -114,7 +115,7 @@ import TokenVaultPlatform
         let third = TestDevice()
         try third.receive(other.file)
         try third.use { _ in }
-        // The compacted file lists what the third device has seen.
+        // The compacted file lists the commits that the third device has seen.
         try other.use { _ = try $0.compact() }
         let theirs = other.file
         var offset = VaultFormat.logStart
@@ -122,7 +123,8 @@ import TokenVaultPlatform
         let frame = theirs[offset..<offset + (try #require(Frame.length(ofPrefix: theirs, at: offset)))]
         var bytes = mine.file
         let end = end(of: bytes)
-        // What this device has seen last is cut off, where the first frame of the other file would hide that.
+        // With the other file's first frame, the newest commits of this device are cut off. Otherwise that
+        // frame would hide their absence.
         let cut = index == 0 ? end - last(of: bytes).count : end
         for place in cut..<bytes.count { bytes[place] = 0 }
         bytes.replaceSubrange(cut..<cut + 16, with: [UInt8](repeating: 7, count: 16))
@@ -166,7 +168,7 @@ import TokenVaultPlatform
         }
         var bytes = mine.file
         var offset = VaultFormat.logStart
-        // Behind genesis, ancestry and the older value.
+        // Skips genesis, ancestry and the older value.
         for _ in 0..<3 { offset += try #require(Frame.length(ofPrefix: bytes, at: offset)) }
         bytes[offset + 50] ^= 1
         let (report, out) = try salvage(bytes)

@@ -63,7 +63,7 @@ import TokenVaultPlatform
         }
         let (file, truth) = (mine.file, try mine.use { try $0.values() })
         var back = 0
-        // Behind the first frame and that of the ancestry.
+        // Skips the first frame and the frame with the ancestry.
         for frame in frames(of: earlier).dropFirst(2) {
             for index in 2..<frames(of: file).count {
                 let (report, values) = try salvage(planted(earlier[frame], in: file, at: index, place))
@@ -84,7 +84,7 @@ import TokenVaultPlatform
         }
         try other.receive(mine.file)
         try other.use { vault in
-            // Large, so that deleting appends rather than compacts.
+            // The values are large, so deleting appends to the log rather than compacting it.
             for key in ["large", "larger"] {
                 try vault.store(String(repeating: "f", count: 900_000), for: key)
             }
@@ -96,7 +96,7 @@ import TokenVaultPlatform
         }
         var bytes = mine.file
         let end = frames(of: bytes).last?.upperBound ?? 0
-        // The deletion, and the checkpoint that may come behind it.
+        // The deletion, and a checkpoint that may follow it.
         let last = frames(of: other.file).suffix(2)
         let deletion = other.file[(last.first?.lowerBound ?? 0)..<(last.last?.upperBound ?? 0)]
         bytes.replaceSubrange(end..<end + distance, with: [UInt8](repeating: 0xaa, count: distance))
@@ -117,7 +117,7 @@ import TokenVaultPlatform
         var bytes = mine.file
         bytes[frames(of: bytes)[3].lowerBound + 50] ^= 1
         #expect(try salvage(bytes).report.mayBeOlder == 0)
-        // Without that knowledge, each of them may be another file's.
+        // Without the anchor, each frame may come from another file.
         mine.forgetAnchor()
         #expect(try salvage(bytes).report.mayBeOlder == 3)
     }

@@ -14,7 +14,7 @@ import TokenVaultPlatform
     private func run(from start: DiskContents, lie: Lie?) throws -> History {
         let disk = SimulatedDisk(start)
         let history = History(disk: disk)
-        // One liar for both directories: the order between them is its lie.
+        // Both directories share one lying disk, because the lie concerns the order between them.
         let liar = lie.map { LyingDisk($0) }
         let vault = liar?.directory(disk.directory(0)) ?? disk.directory(0)
         let state = liar?.directory(disk.directory(1)) ?? disk.directory(1)
@@ -62,7 +62,7 @@ import TokenVaultPlatform
         let history = try run(from: start, lie: lie)
         let report = await CrashRig(isWhole: true, stopsAtFirst: true).explore(
             history, from: start, subject: ToySubject())
-        // The workload itself saw nothing: only a crash shows the lie.
+        // No call of the workload failed: only a crash shows the lie.
         #expect(history.complaints == [])
         #expect(report.violationCount > 0)
         if lie == .anchorBeforeLog {

@@ -28,7 +28,7 @@ struct CrashStates: Sendable {
         seed: UInt64
     ) {
         trace = history.disk.trace
-        // Making a state to see whether it is new costs a part of what looking at it costs.
+        // Making a state, to see whether it is new, costs a fraction of inspecting it.
         let most = limit == .max ? Int.max : max(4, 4 * limit / (trace.count + 1 - first))
         var random = SeededGenerator(seed: seed)
         var image = CrashImage(start)

@@ -60,9 +60,9 @@ import TokenVaultPlatform
                 vault: end[SimulatedVault.name] ?? [], export: try #require(end[Self.out])))
         print("crash states of exporting: \(report.states) of \(report.crashPoints) crash points")
         #expect(report.violations == [])
-        // Without a name there is nothing of it on the disk until it is whole: what else differs is the anchor's.
+        // A nameless file shows on the disk only when it is whole. The other states differ in the anchor.
         #expect(hasNamelessFiles ? report.states < 20 : report.states >= CrashRig.least(100))
-        // What is there can be imported.
+        // The written export can be imported.
         let other = SimulatedDisk(try SimulatedVault.fresh())
         let to = try SimulatedVault.open(at: SimulatedVault.location(on: other))
         let imported = try to.importItems(try disk.directory(0).open(Self.out, .read), Self.words, .fail)

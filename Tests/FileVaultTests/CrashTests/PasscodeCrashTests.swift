@@ -27,7 +27,7 @@ import TokenVaultPlatform
             do {
                 let location = SimulatedVault.location(on: disk)
                 var found: Facts = [:]
-                // The key file opens the vault in every state, and leads to all but the pin.
+                // In every state the key file opens the vault, and reads every item except the pin.
                 let vault = try SimulatedVault.open(at: location)
                 let plain = vault.storage(service: SimulatedVault.service)
                 if let item = try plain.item(for: "plain"), let text = item.secret.unprotectedText() {
@@ -74,7 +74,7 @@ import TokenVaultPlatform
                 "slot old words": Fact(value: "opens", generation: 0),
             ])
         let writer = try Script(disk: disk, history: history).open()
-        // Two things happen in one call, and a crash may come between them.
+        // One call makes two changes, and a crash may come between them.
         history.perform("destroy", [Self.pin: nil]) {
             history.perform("remove", ["slot old words": nil]) {
                 if isRevoked {

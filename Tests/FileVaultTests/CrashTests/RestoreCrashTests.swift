@@ -145,7 +145,7 @@ import TokenVaultPlatform
         try script.open().store("last", "at last")
         let rig = CrashRig(samples: exploration.samples, limit: exploration.limit)
         if exploration.damage != nil {
-            // Until it is restored, it is damaged.
+            // Before the restore the vault is damaged, so crashes count only after it.
             let restored = history.calls.first { $0.name == "restore" }?.end ?? 0
             return await CrashRig(samples: exploration.samples, limit: exploration.limit, from: restored)
                 .explore(

@@ -55,7 +55,8 @@ final class ToyLog {
         do {
             try file.synchronize()
         } catch {
-            // The record is visible but need not be on the disk: write it over, and only then believe.
+            // Readers may see a record that is not on the disk. Overwrites the record before anything else
+            // can rely on it.
             try file.write([UInt8](repeating: 0, count: record.count), at: end)
             try file.synchronize()
             throw error
@@ -70,7 +71,7 @@ final class ToyLog {
         try lock()
         defer { file.unlock() }
         try readOn()
-        // What a crashed compaction left.
+        // Removes the remainder of a compaction that crashed.
         if try directory.attributes(of: "new") != nil { try directory.remove("new") }
         let new = try directory.open("new", .create)
         var offset = 0

@@ -81,7 +81,7 @@ import TokenVaultPlatform
         while isDead {
             let disk = SimulatedDisk(start)
             let mortal = MortalDisk(operations: life)
-            // The next writer lives.
+            // The next writer is not killed.
             let isNext = Monitor(false)
             let history = History(
                 disk: disk, isKilled: { mortal.isDead && !isNext.withLock { $0 } })
@@ -109,7 +109,7 @@ import TokenVaultPlatform
         return line
     }
 
-    /// Crashes of what comes after a crash: opening, mending, writing and compacting what one left.
+    /// Crashes during the work after a crash: opening, repairing, writing and compacting the remainder.
     private static func crashesOfRecovery(after workload: VaultWorkload) async throws -> Line {
         var line = Line(name: "recovery after \(workload.name)")
         let start = try workload.start()
@@ -117,8 +117,9 @@ import TokenVaultPlatform
         let states = CrashStates(of: history, from: start, samples: 8, limit: 25, seed: 2)
         for state in 0..<states.count {
             let crashed = states.contents(of: state)
-            // What this state holds: the workload's own crashes have shown that it may. Whether a slot change
-            // that nobody was told of has happened is decided by the method that opens first: not looked at.
+            // The state may hold these values, as the crashes of the workload itself have shown. Leaves slot
+            // changes out: without an acknowledged result, the method that opens first decides whether they
+            // happened.
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: SimulatedDisk(crashed)))
             let initial = try SimulatedVault.facts(of: vault)
             vault.close()

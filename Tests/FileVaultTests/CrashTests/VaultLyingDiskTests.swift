@@ -10,7 +10,8 @@ import TokenVaultPlatform
     /// A little of everything that a lie could spoil.
     static let workload = VaultWorkload(name: "under a liar", samples: 4) { script in
         let first = try script.open()
-        // The other writer's disk does not lie: it replaces the file behind the first one's back.
+        // The second writer's disk does not lie. That writer replaces the file while the first writer has it
+        // open.
         let second = try Script(disk: script.disk, history: script.history).open()
         first.store("a", VaultWorkload.text("first", 700))
         first.store("b", VaultWorkload.text("second", 700))
@@ -40,14 +41,14 @@ import TokenVaultPlatform
         let start = try Self.workload.start()
         let history = try Self.workload.history(from: start, lie: lie)
         if lie == .lockOnOldFile {
-            // The anchor tells of the other file: nothing more is acknowledged in the old one.
+            // The anchor names the other file, so the old file acknowledges nothing more.
             #expect(!history.complaints.isEmpty)
             for complaint in history.complaints {
                 #expect(complaint.contains("another file has become the vault"))
             }
             return
         }
-        // The calls themselves saw nothing: only a crash, or opening anew, shows the lie.
+        // No call failed: only a crash, or opening again, shows the lie.
         #expect(history.complaints == [])
         let report = await CrashRig(samples: 4, isWhole: true, stopsAtFirst: true).explore(
             history, from: start, subject: Self.workload.subject)

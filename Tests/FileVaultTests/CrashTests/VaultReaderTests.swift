@@ -20,7 +20,7 @@ import TokenVaultPlatform
         #expect(history.complaints == [])
 
         let disk = SimulatedDisk(start)
-        // The writer's lock is held while the reader looks: what it must wait for, it may give up.
+        // The writer holds the lock while the reader reads, so the reader may give up a wait.
         let reader = try SimulatedVault.open(
             at: SimulatedVault.location(on: disk), lockTimeout: .milliseconds(1))
         var looks = 0
@@ -38,7 +38,7 @@ import TokenVaultPlatform
                 Issue.record("after \(position), \(operation): \(error)")
             }
         }
-        // A reader that mostly waits would prove nothing, and is no reader one wants.
+        // A reader that mostly waits would prove nothing, and would not be usable.
         #expect(looks > 9 * waits, "\(looks) looks, \(waits) waits")
         let last = history.expectation(at: history.disk.position)
         #expect(last.complaint(about: try SimulatedVault.facts(of: reader)) == nil)

@@ -9,7 +9,7 @@ extension VaultWorkload {
         for index in 0..<5 { writer.store("key \(index)", text("value \(index)", 300)) }
         writer.store("key 1", text("newer", 900))
         writer.commit([("key 2", nil), ("key 0", text("with it", 200))])
-        // Opened by the index, and compacted by one who did not see what is in front of it.
+        // The second writer opens by the index and compacts without reading the frames in front of it.
         let other = try script.open()
         other.store("key 6", text("of the other", 400))
         other.compact()

@@ -32,7 +32,7 @@ extension VaultWorkload {
         name: "create", methods: ["first"], key: nil, start: { DiskContents(directories: [[:], [:]]) },
         samples: 60
     ) { script in
-        // That there is a vault shows by its slot: an empty one holds no other facts.
+        // The slot shows that a vault exists: an empty vault has no other facts.
         script.history.perform("create", ["slot first": "opens"]) {
             _ = try BlockingFileVault.create(
                 at: script.location, unlockMethod: SimulatedVault.key("first"),
@@ -54,7 +54,7 @@ extension VaultWorkload {
     static let replacements = VaultWorkload(name: "replace") { script in
         let writer = try script.open()
         for index in 0..<9 { writer.store("key \(index % 2)", text("value \(index)", 100 + 490 * index)) }
-        // A process that comes later goes on where the other stopped.
+        // A later process continues where the first one stopped.
         let other = try script.open()
         other.store("key 0", text("of the other", 900))
     }
@@ -132,7 +132,7 @@ extension VaultWorkload {
         writer.store("key 1", text("after", 300))
         let other = try script.open()
         other.store("key 2", text("of the other", 300))
-        // Twice: the second one meets what the first left.
+        // The second rotation meets the result of the first.
         writer.history.perform("revoke again", [:]) {
             _ = try writer.vault.rotateKeys(keeping: [SimulatedVault.key("first")])
             return nil
@@ -170,7 +170,7 @@ extension VaultWorkload {
         for index in 2..<5 { writer.store("key \(index)", text("newer \(index)", 600)) }
         writer.compact()
         writer.store("key 0", "after compaction")
-        // Another process, which opened what compaction left.
+        // Another process opens the compacted file.
         let other = try script.open()
         other.store("key 1", "of the other")
         other.compact()
@@ -220,7 +220,7 @@ extension VaultWorkload {
         script.fail(.write, .diskQuotaExceeded, bytesWritten: 512)
         writer.storeFailing("full", text("full", 900), [.noSpace])
         writer.store("key", text("value 4", 100))
-        // Twice: the repair fails as well.
+        // The second fault makes the repair fail as well.
         script.fail(.synchronize, .ioError, times: 2)
         writer.storeFailing("lost twice", text("lost twice", 700), [.ioFailure])
         let other = try script.open()
@@ -294,7 +294,7 @@ extension VaultWorkload {
 
     /// A vault without a state directory: no device key, no anchor.
     static let withoutState = VaultWorkload(name: "no anchor file") { script in
-        // The directory is there and what was in it is not: the anchor is made anew by the first commit.
+        // The directory exists without the anchor, and the first commit creates the anchor again.
         for name in script.disk.contents.directories[1].keys where name.hasSuffix(".anchor") {
             try script.disk.directory(1).remove(name)
         }

@@ -60,7 +60,7 @@ import Foundation
         let bytes = ranges.reduce(0) { $0 + $1.count }
         let size = try vault.status().fileSize
         #expect(size - before > 8 << 20)
-        // Once what is there now, and what is kept ahead of the log, which the index went into.
+        // Each byte is written once, plus the room ahead of the log, into which the index goes.
         #expect(bytes < (size - before) * 3 / 2, "\(bytes) bytes for \(size - before)")
         #expect(written.allocations.withLock { $0 } > 0)
         #expect(try vault.verify().isClean)
@@ -101,7 +101,7 @@ import Foundation
             #expect(try reader.status().items == already + 2 * count)
             #expect(try reader.verify().isClean)
         }
-        // What a deletion has to erase is all that the item ever was.
+        // A deletion has to erase every value that the item ever had.
         #expect(try storage.delete(for: "key 5"))
         #expect(try vault.status().items == already + 2 * count - 1)
         #expect(try vault.verify().isClean)
@@ -133,7 +133,7 @@ import Foundation
 
     @Test func roomIsReadAsZeros() throws {
         let sandbox = try Sandbox()
-        // Nothing of it is written where the file system can do without.
+        // If the file system can allocate room, nothing is written for it.
         let probe = try Child(
             "/usr/bin/fallocate", ["-l", "100000", sandbox.path.appending("probe").string],
             output: sandbox.path.appending("said")

@@ -79,7 +79,7 @@ import Foundation
         #expect(failure { try late.unlock(with: .passphrase(words)) }?.code == .timedOut)
         let copy = try VaultCopy.open(at: sandbox.vault, configuration: configuration)
         #expect(failure { try copy.unlock(with: .passphrase(words)) }?.code == .timedOut)
-        // What needs no such work is not late.
+        // A key file needs no derivation, so it works after the deadline.
         try late.unlock(with: keyFile)
         #expect(failure { _ = try late.addSlot(.passphrase(Secret(utf8: "other"))) }?.code != nil)
         #expect(try late.slots().map(\.id) == [1, slot.id])

@@ -72,7 +72,7 @@ import Foundation
             #expect(found.metadata.modified == expected.metadata.modified)
         }
         #expect(try to.verify().isClean)
-        // Once more: all is there.
+        // A second import finds all items already there.
         let again = try to.importItems(from: path, passphrase: Self.passphrase)
         #expect(again.unchanged == 5 && again.added + again.replaced + again.skipped == 0)
     }
@@ -148,7 +148,7 @@ import Foundation
         let directory = try PosixDirectory(sandbox.path)
         let whole = try directory.open("tokens.export", .read).read(1 << 20, at: 0)
         let front = ExportHeader.length
-        // The keys of the untouched front, so that the messages can be tried without deriving them each time.
+        // Imports the changed bytes and returns the error.
         var tried = 0
         func verdict(_ bytes: [UInt8]) throws -> TokenStorageError.Code? {
             tried += 1
@@ -180,7 +180,7 @@ import Foundation
             #expect(try verdict(Array(whole.prefix(length))) == .corrupt, "\(length) bytes")
         }
         #expect(try verdict(whole + [0]) == .corrupt)
-        // The second message first; the last message alone.
+        // The second message comes first, then only the last message is left.
         let first = 4 + Int(whole[front]) + Int(whole[front + 1]) << 8
         let messages = Array(whole[front...])
         #expect(

@@ -65,9 +65,9 @@ import TokenVaultPlatform
                     bytesWritten: failure.bytesWritten))
             do {
                 try vault.storage(service: SimulatedVault.service).store(token: "new", for: "kept")
-                // The store has fewer such steps.
+                // The store has fewer steps of this kind.
                 if skipping > 0 { break }
-                Issue.record("the store does no \(failure.kind)")
+                Issue.record("the store has no step \(failure.kind)")
             } catch {
                 failed += 1
                 #expect(error.code == failure.code)
@@ -111,7 +111,7 @@ import TokenVaultPlatform
             try storage.store(token: "lost", for: "kept")
         }
         #expect(error.code == .outcomeUnknown || errno == .readOnlyFileSystem)
-        // Nothing of it shows while nobody knows.
+        // While the outcome is unknown, reads return the previous value.
         #expect(try storage.retrieve(for: "kept") == "old")
         disk.heal()
         let before = try disk.directory(0).attributes(of: SimulatedVault.name)?.identity
@@ -143,7 +143,7 @@ import TokenVaultPlatform
             do { try storage.store(token: new, for: "kept") } catch { code = error.code }
             disk.heal()
             if code == .outcomeUnknown { unknown += 1 }
-            // Whoever opens it next, also after this one was killed.
+            // The check covers any next handle, including one after the writer was killed.
             let again = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
             #expect(try again.verify().problems == [], "\(skipping)")
             let found = try again.storage(service: SimulatedVault.service).retrieve(for: "kept")
@@ -168,7 +168,7 @@ import TokenVaultPlatform
         rig.submit("deleting", [.delete("before")])
         let large = Secret([UInt8](repeating: 0x61, count: 400_000))
         rig.submit("large", [.store(large, for: "large")])
-        // Room for both, behind the record of the first.
+        // The fault hits the room for both values, behind the record of the first.
         disk.inject(DiskFault(kind: .write, directory: 0, skipping: 1, errno: .noSpace))
         disk.inject(DiskFault(kind: .synchronizeDirectory, directory: 0, errno: .ioError))
         rig.goOn()

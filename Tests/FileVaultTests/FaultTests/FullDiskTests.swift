@@ -21,7 +21,7 @@ import TokenVaultPlatform
                 return count
             }
         }
-        Issue.record("a full disk took everything")
+        Issue.record("a full disk accepted every write")
         return count
     }
 
@@ -34,7 +34,7 @@ import TokenVaultPlatform
         let before = try SimulatedVault.facts(of: vault)
         #expect(before.count == count)
 
-        // As often as there are items: the room kept for it must do.
+        // Deletes every item: the reserved room must be enough.
         for index in 0..<count {
             #expect(try storage.delete(for: TokenKey("key \(index)")))
             #expect(try storage.retrieve(for: TokenKey("key \(index)")) == nil)
@@ -63,7 +63,7 @@ import TokenVaultPlatform
             #expect(try size(of: disk) == before)
         }
         #expect(try vault.status().fileSize == before)
-        // What fits is taken as before.
+        // A commit that fits works as before.
         try storage.commit(Array(changes.prefix(60)))
         #expect(try storage.list().items.count == 61)
         #expect(try vault.verify().isClean)

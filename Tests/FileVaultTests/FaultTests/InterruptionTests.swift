@@ -17,7 +17,7 @@ import TokenVaultPlatform
             configuration: FileVaultConfiguration(stateDirectory: path.appending("state")))
         let storage = vault.storage(service: SimulatedVault.service)
 
-        // A handler without SA_RESTART: what can be interrupted, is.
+        // Without SA_RESTART, the signal interrupts every call that can be interrupted.
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in }
         var former = sigaction()
@@ -36,7 +36,7 @@ import TokenVaultPlatform
             stage.announce { $0.signals = -1 }
         }
         defer {
-            // No signal may come once the handler is gone.
+            // No signal may arrive after the handler is gone.
             stage.withLock { $0.isRunning = false }
             stage.wait { $0.signals == -1 ? () : nil }
         }

@@ -56,7 +56,7 @@ import TokenVaultPlatform
         let sandbox = try Sandbox()
         try sandbox.made().close()
         let plain = try peak(sandbox, out: "first.vault")
-        // The beginning of a write, and its end far behind: what is between takes no room on the disk.
+        // The beginning of a write, and its end far behind. The hole between them takes no room on the disk.
         let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
         let bytes = try sandbox.bytes()
         let end = (try #require(bytes.lastIndex { $0 != 0 }) + 8) / 8 * 8
@@ -88,7 +88,7 @@ import TokenVaultPlatform
         #expect(read.count.withLock { $0 } < 64 << 20)
         let torn = try directory.open("test.vault.torn", .read)
         #expect(try torn.read(40, at: 0) == [UInt8](repeating: 0xa5, count: 40))
-        // Neither file got what the hole has not.
+        // Neither file got bytes that the hole does not have.
         let copy = try VaultCopy.open(at: location, configuration: configuration)
         defer { copy.close() }
         let existing = try #require(try ExistingFile(at: location))
@@ -118,7 +118,7 @@ import TokenVaultPlatform
     @Test func aDeletionRemovesTheKeptTail() throws {
         let sandbox = try Sandbox()
         let vault = try sandbox.made()
-        // Large, so that deleting appends rather than compacts.
+        // The value is large, so deleting appends to the log rather than compacting it.
         try vault.storage(service: "s").store(Secret([UInt8](repeating: 1, count: 1 << 20)), for: "large")
         vault.close()
         let directory = try PosixDirectory(sandbox.vault.removingLastComponent())

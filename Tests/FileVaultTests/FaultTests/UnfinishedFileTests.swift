@@ -49,7 +49,7 @@ import TokenVaultPlatform
         #expect(seen.withLock { $0 }.first == ["test.vault", "out"])
         #expect(try sandbox.names == ["test.vault", "out", "saved"])
         #expect(try base.attributes(of: "out")?.mode == 0o600)
-        // A name that is taken by then is not taken away.
+        // A name that is taken meanwhile is not replaced.
         #expect(throws: SystemFailure(.fileExists, "linkat")) {
             try base.open("", .nameless).takeName("out")
         }
@@ -116,7 +116,7 @@ import TokenVaultPlatform
                 notes.contains { $0.hasPrefix(name) && $0.contains("may be something else") }, "\(notes)")
         }
         #expect(!notes.contains { note in others.contains { note.contains("\($0) ") } }, "\(notes)")
-        // Somebody is at it.
+        // A process that holds the lock is still writing the file.
         let held = try PosixDirectory(directory).open(Self.unfinishedVault, .readWrite)
         #expect(try held.tryLock(.exclusive))
         #expect(try !vault.status().notes.contains { $0.hasPrefix("\(Self.unfinishedVault) ") })

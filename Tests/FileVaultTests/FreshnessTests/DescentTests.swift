@@ -154,7 +154,7 @@ import TokenVault
         #expect(code(a) == .forked)
         try a.adopt()
         #expect(try a.use { try $0.values() } == ["first": "one", "b": "of b"])
-        // It has all that the other device stored.
+        // The adopted file has every item of the other device.
         try b.receive(a.file)
         #expect(code(b) == nil)
     }
@@ -165,7 +165,8 @@ import TokenVault
         let writer = try a.opened()
         defer { writer.close() }
         let own = a.file
-        // The other file is shown, then the first one is overwritten in place with its own bytes.
+        // Another program reads the other file. Then the first file is overwritten in place with its own
+        // bytes.
         try a.receive(b.file)
         #expect(try a.use { try $0.value(of: "b") } == "of b")
         try a.receive(own)

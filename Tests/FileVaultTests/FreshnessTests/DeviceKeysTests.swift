@@ -133,7 +133,7 @@ import TokenVault
         #expect(report.remaining == 1 && report.deleted == 1, "\(report)")
         #expect(try mine.use { try $0.verify().isClean })
         try third.merge(mine.file)
-        // A deletion can be made again; a value that is lost cannot.
+        // The deletion can be repeated, but a lost value could not be restored.
         #expect(try thirdsOwnValues("first", "other") == [nil, "fake other"])
         try mergeInTurn()
     }
@@ -243,7 +243,7 @@ import TokenVault
         #expect(next.remaining == 1 && next.deleted == 0, "\(next)")
         #expect(try mine.use { try $0.devices() }.allSatisfy(\.isThisDevice))
         #expect(try mine.use { try $0.values() }.isEmpty)
-        // As the note has it, the items come along once the device has enrolled in this vault.
+        // As the note says, the items are merged once the device has enrolled in this vault.
         let own = third.file
         try third.receive(mine.file)
         try third.adopt()
@@ -291,7 +291,7 @@ import TokenVault
             try third.use { try $0.storeOwn("fake new", for: "new") }
             try other.receive(third.file)
         }
-        // The file that has the removal does not have all of this one.
+        // The file with the removal lacks a part of this file.
         try other.use { try $0.store("fake other", for: "other") }
         try mine.merge(later)
         let id = try #require(try third.use { try $0.devices().first(where: \.isThisDevice)?.id })
@@ -375,7 +375,7 @@ import TokenVault
         try renewed.receive(third.file)
         try behind.use { try $0.store("fake", for: "behind") }
         #expect(try renewed.merge(behind.file).remaining == 0)
-        // The first device has not opened the vault since: only its set is behind.
+        // The first device has not opened the vault since, so only its set is behind.
         let set = try Keybag(
             decoding: Array(renewed.file[VaultFormat.keybagLength..<2 * VaultFormat.keybagLength])
         )

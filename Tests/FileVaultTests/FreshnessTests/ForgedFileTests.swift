@@ -76,7 +76,7 @@ import TokenVaultPlatform
         let forged = try SuccessionTests.forge(
             from: before, over: newer, classVersion: 2, generationsAhead: generationsAhead)
         try mine.receive(forged)
-        // A read of a program that has the vault open looks at the file that it has.
+        // A read in a program with an open vault checks the file that the program has open.
         try vault.refresh()
         let locks = vault.lockCount
         expectLocked(vault)
@@ -86,7 +86,7 @@ import TokenVaultPlatform
         #expect(failure { try vault.unlock(with: TestDevice.key) }?.code == .forked)
         expectLocked(vault)
         #expect(mine.file == forged)
-        // What this device has seen is still that of the right file.
+        // The forged file did not change the record of what this device has seen.
         try mine.receive(newer)
         let values = ["old": "fake old", "new": "fake new", "open": "fake open"]
         #expect(try mine.use { try $0.values() } == values)
@@ -141,7 +141,7 @@ import TokenVaultPlatform
                 }
             }
             #expect(error?.code == .conflict && met.contains(slot), "\(error as Any)")
-            // The program has that one's keys, and goes on.
+            // The program holds the keys of that keybag, and continues.
             #expect(try vault.value(of: "old") == "fake old")
         }
     }
@@ -184,7 +184,7 @@ import TokenVaultPlatform
         #expect(merging?.reason == .ancestry(.nothingInCommon), "\(merging as Any)")
         try mine.receive(newer)
         #expect(try mine.use { try $0.value(of: "new") } == "fake new")
-        // On purpose, the user can have it.
+        // The user can adopt the forged file on purpose.
         try mine.receive(try forgeLogKey(from: before))
         let copy = try mine.copy()
         defer { copy.close() }

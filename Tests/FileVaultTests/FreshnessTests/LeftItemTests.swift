@@ -46,7 +46,7 @@ import TokenVault
         let again = try mine.merge(copy)
         #expect(again.isUpToDate && again.remaining == 1 && again.replaced == nil, "\(again)")
         #expect(try mine.use { try $0.hasNoteOnLeftValues() })
-        // The device whose item it is has it still, and notices that this file lacks it.
+        // The item's own device still has the item, and notices that this file lacks it.
         let theirs = other.file
         try other.receive(mine.file)
         #expect(failure { try other.use { _ in } }?.code == .forked)
@@ -151,7 +151,7 @@ import TokenVault
         _ = try other.merge(ours)
         let first = other.file
         #expect(try mine.merge(theirs).remaining == 1)
-        // The other device goes back, and settles the conflict the other way round.
+        // The other device goes back to the earlier file, and resolves the conflict with the roles exchanged.
         other.forgetAnchor()
         try other.receive(mine.file)
         let conflicts = try other.merge(theirs).conflicts
@@ -170,7 +170,8 @@ import TokenVault
         let merged = mine.file
         try other.receive(merged)
         if isKeyInUse {
-            // As the documentation has it: what stayed in the copy is merged where it was stored.
+            // The documentation says so: an item that stayed in the copy is merged on the device that stored
+            // it.
             #expect(failure { try other.use { _ in } }?.code == .forked)
             _ = try other.merge(copy)
         }
@@ -248,7 +249,7 @@ import TokenVault
         #expect(report.remaining == 1 && report.deleted == 0, "\(report)")
         #expect(try ownValues() == ["fake own"])
         #expect(try other.use { try $0.value(of: "of the other") } == "fake other")
-        // Each side goes on with its own value, and neither file takes the place of the other.
+        // Each device keeps its own value, and neither file replaces the other.
         for _ in 1...2 {
             #expect(try mine.merge(other.file).remaining == 1)
             #expect(try other.merge(mine.file).remaining == 1)
@@ -304,7 +305,7 @@ import TokenVault
         let report = try third.merge(seen)
         #expect(report.remaining == 1, "\(report)")
         #expect(try third.use { try $0.value(of: "third") } == "fake third")
-        // The file does not claim to have what it left: the device of that item does not open it.
+        // The file does not claim the item that it left out, so the item's device does not open the file.
         try mine.receive(third.file)
         #expect(failure { try mine.use { _ in } }?.code == .forked)
     }
@@ -332,7 +333,7 @@ import TokenVault
         let report = try other.merge(seen)
         #expect(report.remaining == 0 && report.conflicts.map(\.key) == ["private"], "\(report)")
         #expect(try ownValues() == ["fake own"])
-        // Once only.
+        // The conflict appears only once.
         #expect(try other.merge(seen).isUpToDate)
         #expect(try mine.merge(other.file).remaining == 0)
         #expect(try mine.use { try $0.value(of: "private") } == "fake mine")
@@ -385,7 +386,7 @@ import TokenVault
         }
         try mine.use { try $0.store("fake mine", for: "mine") }
         _ = try mine.merge(third.file)
-        // Nothing says that the item was deleted: its device keeps it.
+        // No file says that the item was deleted, so its device keeps the item.
         let report = try other.merge(mine.file)
         #expect(report.deleted == 0 && report.remaining == 1, "\(report)")
         #expect(try ownValues() == ["fake own"])

@@ -50,7 +50,7 @@ import TokenVaultPlatform
         #expect(report.replaced != nil && rehearsal.replaced == nil)
         #expect(try mine.use { try $0.values() } == merged)
         #expect(try mine.use { try $0.verify().isClean })
-        // The other device accepts it as well, and goes on.
+        // The other device accepts the merged file as well, and writes to it.
         try other.receive(mine.file)
         #expect(try other.use { try $0.values() } == merged)
         try other.use { try $0.store("fake", for: "next") }
@@ -153,7 +153,7 @@ import TokenVaultPlatform
         let values = try mine.use { try $0.values() }
         #expect(values["both"] == "fake ours" && values[conflict.keptAs.name] == "fake theirs")
         #expect(values["kept"] == "fake same" && values["gone"] == "fake stored again" && values.count == 4)
-        // Each under the policy that its own side chose.
+        // Each value keeps the policy that its own device chose.
         #expect(try mine.use { try $0.metadata(of: "both")?.policy } == .whenUnlocked)
         #expect(try mine.use { try $0.metadata(of: conflict.keptAs.name)?.policy } == .afterFirstUnlock)
     }
@@ -228,7 +228,7 @@ import TokenVaultPlatform
             try vault.store("fake after", for: "after")
         }
         let before = mine.file
-        // A file that only lacks what the copy has is followed by it, keys and all.
+        // A file without changes of its own becomes the copy, including the keys.
         let follower = TestDevice()
         try follower.receive(before)
         try follower.use { _ in }
@@ -241,7 +241,7 @@ import TokenVaultPlatform
                 refused?.code == .conflict && refused?.reason == .ancestry(.keysRotatedInCopy),
                 "\(refused as Any)")
         }
-        // The other way round the revocation holds.
+        // A merge in the other direction keeps the revocation.
         let report = try other.merge(mine.file)
         #expect(report.taken == 1 && report.remaining == 0, "\(report)")
         try expectLockedOut(of: other)
@@ -360,7 +360,7 @@ import TokenVaultPlatform
             _ = try vault.rotateKeys(keeping: [TestDevice.key], removing: [slot ?? 0])
             try vault.store("fake third", for: "third")
         }
-        // Rotations of its own make each next file the one with the newer keys.
+        // Because of the rotations, each next file has the newer keys.
         try other.use { vault in for _ in 1...4 { _ = try vault.rotateKeys(keeping: [TestDevice.key]) } }
         _ = try other.merge(third.file)
         try mine.use { vault in
@@ -420,7 +420,7 @@ import TokenVaultPlatform
         let report = try other.merge(third.file)
         #expect(report.taken == 1 && report.remaining == 0 && report.notes.isEmpty, "\(report)")
         #expect(try other.use { try $0.value(of: "own") } == "fake own")
-        // And the other way round.
+        // A merge in the other direction works as well.
         let back = try third.merge(other.file)
         #expect(back.remaining == 0, "\(back)")
         #expect(try third.use { try $0.devices().count } == 2)
@@ -517,7 +517,7 @@ import TokenVaultPlatform
         let report = try mine.merge(other.file)
         #expect(report.notes.count == 1 && report.remaining == 1, "\(report)")
         #expect(try mine.use { try $0.devices().map(\.isThisDevice) } == [true])
-        // A third device that has both takes the removal over, and the device can enrol again.
+        // A third device that has both files takes the removal over, and the device can enrol again.
         let third = TestDevice()
         try third.receive(enrolled)
         try third.use { try $0.store("fake", for: "third") }
@@ -629,7 +629,7 @@ import TokenVaultPlatform
         let stranger = TestDevice()
         try stranger.create()
         #expect(failure { _ = try mine.merge(stranger.file) }?.code == .unexpectedVault)
-        // Neither of the two has what this device has seen.
+        // Both files lack a commit that this device has seen.
         let (old, copy) = (mine.file, other.file)
         try mine.use { try $0.store("fake", for: "seen") }
         try mine.receive(old)

@@ -59,8 +59,8 @@ import TokenVaultPlatform
             _ = try vault.compact()
         }
         let before = mine.file
-        // The end of a secret that both files have, which the merge does not read again. Behind it are the other item
-        // and a checkpoint.
+        // The end of a secret that both files have, and that the merge does not read again. The other item
+        // and a checkpoint follow it.
         let frames = TamperedVault(contents: other.disk.contents, facts: [:]).frames
         let first = try #require(frames.dropLast(2).last)
         let place = first.upperBound - Frame.trailerLength - 8
@@ -69,7 +69,7 @@ import TokenVaultPlatform
             try mine.merge(other.file) { done, total in
                 guard done == total else { return }
                 checked += 1
-                // First this file, then the copy.
+                // The merge checks this file first, then the copy.
                 guard checked == 2 else { return }
                 let copy = try? mine.disk.directory(0).open("copy", .readWrite)
                 try? copy?.write([1, 2, 3, 4, 5, 6, 7, 8], at: place)
@@ -85,7 +85,7 @@ import TokenVaultPlatform
     @Test func datesStayTheSameInARotation() throws {
         for milliseconds in 0..<40 {
             var device = TestDevice()
-            // A date in 2038, where the thousandth of a whole number is less exact.
+            // In 2038, the thousandth part of a date in seconds is less exact.
             device.secondsAhead =
                 Double(1 << 31) + Double(milliseconds) / 1_000 - SimulatedVault.date.timeIntervalSince1970
             try device.create()

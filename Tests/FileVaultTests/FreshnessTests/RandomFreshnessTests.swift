@@ -28,7 +28,7 @@ import TokenVault
                 return
             }
         }
-        // A run in which nothing was refused, or everything, would show nothing.
+        // A run that refuses nothing, or everything, would prove nothing.
         #expect(
             run.refused > Self.steps / 50 && run.opened > Self.steps / 10 && run.merged > Self.steps / 200
                 && run.left > 0 && run.ownValues > Self.steps / 100,
@@ -116,7 +116,8 @@ private struct FreshnessRun {
         case ..<38: try devices[place].receive(good[place])
         case ..<50: try change(place, "read") { _, _ in }
         case ..<60:
-            // The same keys on all devices: a merge of two of them has keys for one of the values only.
+            // All devices use the same item keys. A merge then meets two values, and can open only one of
+            // them.
             let (key, value) = ("own \(Int.random(in: 0..<3, using: &random))", "fake own \(next)")
             try change(place, "store \(key)") { vault, version in
                 if try vault.storeOwnIfPossible(value, for: TokenKey(key)) {
@@ -144,7 +145,8 @@ private struct FreshnessRun {
                     _ = try vault.removeDevice(own.id)
                     version.removals[next] = version.allChanges
                 } else {
-                    // A file that was put back has lost its device: without this they would fill the keybag.
+                    // A restored file lacks its device. Without this removal, such devices would fill the
+                    // keybag.
                     if devices.count > 3 {
                         _ = try vault.removeDevice(devices[0].id)
                         version.removals[next] = version.allChanges
@@ -172,7 +174,7 @@ private struct FreshnessRun {
             }
         case ..<99: try merge(place)
         default:
-            // Seldom: after it, this device's own items are not known exactly.
+            // Rare, because afterwards the test does not know this device's own items exactly.
             if Int.random(in: 0..<10, using: &random) == 0 { try adopt(place) }
         }
     }
@@ -191,7 +193,7 @@ private struct FreshnessRun {
                 values[key] = try vault.value(of: key)
             }
         }
-        // A device that was removed takes those items along that the file had which removed it.
+        // The removal of a device also removes its items from the file where the removal happened.
         for (removal, changes) in version.removals where !knownRemovals[place].contains(removal) {
             own[place] = own[place].filter { $0.value.change.map { !changes.contains($0) } ?? false }
         }
@@ -206,7 +208,7 @@ private struct FreshnessRun {
 
     private mutating func keep(_ place: Int) {
         files.append(devices[place].file)
-        // What is of no use any more makes room, in no order.
+        // Removes files at random to make room.
         if files.count > 60 { files.remove(at: Int.random(in: 0..<files.count, using: &random)) }
     }
 
@@ -238,7 +240,8 @@ private struct FreshnessRun {
         var version = try version(at: place)
         if forgetsAnchors { devices[place].forgetAnchor() }
         let hasAll = seen[place].isSubset(of: version.changes)
-        // Once nothing is left, the file counts commits in part in full. This test does not know when that is.
+        // Once no value is left, the file counts commits in part as whole. This test does not know when that
+        // happens.
         let hasInPart = seen[place].isSubset(of: version.allChanges)
         log.append("\(what) at \(place): \(hasAll ? "has all" : "lacks something")")
         let vault: BlockingFileVault
@@ -293,14 +296,14 @@ private struct FreshnessRun {
         } catch let error as TokenStorageError
             where error.code == .rolledBack || error.code == .forked || error.code == .invalidArgument
         {
-            // A file that an adoption began has no commit in common with those before it but its past.
+            // The first file after an adoption shares only its past with the earlier files.
             guard !hasAll || error.code == .invalidArgument else {
                 throw Complaint(description: "merge refused what has all: \(error)")
             }
             refused += 1
             return
         } catch let error as TokenStorageError where error.code == .conflict && theirs.isRotated {
-            // Its keys are newer than those of the file at the path.
+            // The copy has newer keys than the file at the path.
             refused += 1
             return
         }
@@ -324,7 +327,8 @@ private struct FreshnessRun {
         defer { vault.close() }
         result.removals = ours.removals.merging(theirs.removals) { mine, _ in mine }
         if hasAdopted[place] || report.notes.contains(where: { $0.contains("device enrol") }) {
-            // After an adoption, the copy may have newer values. After a key rotation, this device's items stay in the copy.
+            // After an adoption, the copy may have newer values. After a key rotation, this device's items
+            // stay in the copy.
             own[place] = try vault.ownItems().mapValues { ($0, nil) }
         }
         let values = try values(vault, place, result)
@@ -332,7 +336,7 @@ private struct FreshnessRun {
         result.values = values
         result.isRotated = ours.isRotated || theirs.isRotated
         lastChange += 1
-        // A file that is taken as it is changes nothing for those that descend from it already.
+        // A file that becomes the vault unchanged changes nothing for its descendants.
         if devices[place].file != file { result.changes.insert(lastChange) }
         let dropped = droppedCopies(ours, theirs)
         for key in Set(ours.origins.keys).union(theirs.origins.keys).union(values.keys) {
@@ -370,7 +374,7 @@ private struct FreshnessRun {
             }
         }
         versions[devices[place].file] = result
-        // What the merge left in the copy is another device's.
+        // Another device owns the items that the merge left in the copy.
         seen[place] = result.changes
         good[place] = devices[place].file
         keep(place)
@@ -385,7 +389,7 @@ private struct FreshnessRun {
         let isOursKnown = theirs.allChanges.contains(our)
         let isTheirsKnown = ours.allChanges.contains(their)
         switch (ours.values[key], theirs.values[key]) {
-        // The value of a conflict, under a name of its own.
+        // The moved value of a conflict, under a new key.
         case (nil, nil): return our == 0 && their == 0 ? (values[key], lastChange) : (nil, max(our, their))
         case (let mine?, nil): return isOursKnown ? (nil, their) : (mine, our)
         case (nil, let yours?): return isTheirsKnown ? (nil, our) : (yours, their)

@@ -81,7 +81,7 @@ import TokenVaultPlatform
             }
         }
         #expect(syncs.isEmpty && !done.isEmpty, "\(done)")
-        // Once the anchor says so, reading writes nothing at all.
+        // Once the anchor is up to date, reading writes nothing.
         let position = reader.disk.position
         try reader.use { _ = try $0.value(of: "token") }
         #expect(reader.disk.position == position)

@@ -39,7 +39,7 @@ import TokenVault
         #expect(failure { try mine.use { _ = try $0.value(of: "private") } }?.code == .wrongDevice)
         #expect(try third.merge(mine.file).deleted == 0)
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
-        // The file of the other device does not claim to have the item.
+        // The other device's file does not claim to have the item.
         #expect(try other.merge(mine.file).remaining == 1)
         #expect(try third.merge(other.file).deleted == 0)
         #expect(try third.use { try $0.value(of: "private") } == "fake own")
@@ -80,7 +80,7 @@ import TokenVault
         #expect(error?.reason == .ancestry(.removedDeviceInCopy))
         let id = try thirdID()
         #expect(try !other.use { try $0.devices() }.contains { $0.id == id })
-        // The way out that the error names.
+        // Follows the advice of the error.
         #expect(try mine.use { try $0.removeDevice(id) } == 1)
         #expect(try other.merge(mine.file).remaining == 0)
         #expect(other.file == mine.file)

@@ -48,10 +48,11 @@ import TokenVaultPlatform
             _ = try? opened.withLock { $0 }?.value(of: "old")
         }
         defer { vault.close() }
-        // The first store also makes durable what others wrote. From the second one on, the only sync is the commit's.
+        // The first store also flushes the writes of others. From the second store on, the only flush is that
+        // of the commit.
         try vault.store("fake first", for: "first")
         let newer = device.file
-        // It lists every commit that this device has seen: only its keys give it away.
+        // The forged file lists every commit that this device has seen, so only its keys differ.
         let bytes = try SuccessionTests.forge(from: before, over: newer)
         forged.withLock { $0 = bytes }
         opened.withLock { $0 = vault }
@@ -84,7 +85,7 @@ import TokenVaultPlatform
         #expect(report.removed.map(\.id) == [slot])
         #expect(try vault.value(of: "open") == "fake open")
         #expect(failure { _ = try vault.value(of: "old") }?.code == .locked)
-        // Later keybags of the new root are known as such.
+        // The handle knows later keybags of the new root.
         try device.use { _ = try $0.addSlot(SimulatedVault.key("third"), scope: .all) }
         #expect(try vault.value(of: "open") == "fake open")
         try vault.unlock(with: TestDevice.key)
@@ -198,7 +199,7 @@ import TokenVaultPlatform
         }
         #expect(error?.code == (isCompaction ? .conflict : .outcomeUnknown), "\(error as Any)")
         #expect(trigger.isDone)
-        // The file lacks an item that was stored, and opening it says so.
+        // The file lacks a stored item, and opening it reports that.
         #expect(failure { try device.use { _ in } }?.code == (isCompaction ? .rolledBack : .forked))
     }
 
@@ -216,7 +217,7 @@ import TokenVaultPlatform
             while let length = Frame.length(ofPrefix: file, at: end), length < IndexFormat.pageLength {
                 end += length
             }
-            // No frame of an item is as long as one with a page.
+            // Only a frame with an index page is that long.
             guard Frame.length(ofPrefix: file, at: end) != nil else { return }
             try? other.receive(Array(file.prefix(end)) + [UInt8](repeating: 0, count: file.count - end))
             try? other.use { try $0.store("fake other", for: "other") }
@@ -278,7 +279,7 @@ import TokenVaultPlatform
         try vault.store("fake first", for: "first")
         let device = device
         let isForged = Mutex(false)
-        // The spare copy, the commit that names it, and then the other copy.
+        // The rotation writes the spare copy, then the commit that names it, then the other copy.
         trigger.set(after: 2) {
             guard let forged = try? SuccessionTests.forge(from: before, over: device.file) else { return }
             try? device.receive(forged)

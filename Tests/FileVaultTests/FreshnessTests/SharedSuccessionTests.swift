@@ -69,7 +69,7 @@ import TokenVaultPlatform
         _ = try third.merge(other.file)
         try mine.receive(third.file)
         #expect(try mine.use { try $0.values() }.count == 4)
-        // Once all is known, nothing is left to merge.
+        // With all roots known, there is nothing left to merge.
         _ = try other.merge(third.file)
         #expect(other.file == third.file)
         let again = try third.merge(other.file)
@@ -100,7 +100,7 @@ import TokenVaultPlatform
         defer { old.close() }
         try mine.receive(before)
         try mine.adopt()
-        // A write looks at the path.
+        // A write checks the file at the path.
         func look() {
             for _ in 1...2 {
                 _ = failure { _ = try old.listedKeys() }
@@ -116,7 +116,7 @@ import TokenVaultPlatform
             try mine.receive(other.file)
             try mine.adopt()
         } else {
-            // The same bytes in another file.
+            // Another file with the same bytes.
             try mine.receive(mine.file)
         }
         look()
@@ -132,7 +132,7 @@ import TokenVaultPlatform
         let open = try mine.opened()
         defer { open.close() }
         try mine.receive(try SuccessionTests.forge(from: before, over: newer))
-        // A write looks at the path.
+        // A write checks the file at the path.
         for _ in 1...3 { #expect(failure { try open.store("fake", for: "late") }?.code == .locked) }
         try mine.receive(newer)
         #expect(try mine.use { try $0.value(of: "new") } == "fake new")

@@ -162,7 +162,7 @@ import TokenVaultPlatform
         try other.use { try $0.store("fake else", for: "token") }
         let (ours, theirs) = (frames(of: mine.file), frames(of: other.file))
         let place = try #require(ours.last)
-        // The contents are not looked at when the vault is opened: the last group is another one.
+        // Another group comes last, so opening the vault does not check the contents of this frame.
         try mine.use { try $0.store("fake late", for: "late") }
         let honest = mine.file
         let spliced = try splice(other.file, try #require(theirs.last), into: honest, place)
@@ -187,7 +187,7 @@ import TokenVaultPlatform
     /// The whole frame of another value is put in the place between the walk along the log and the copying of the values.
     @Test func aCompactionCopiesNoValueOfAnotherFile() throws {
         try create()
-        // What is copied is read in parts, and the first one ends before the frame.
+        // A compaction reads in parts, and the first part ends before the frame.
         let filling = String(repeating: "f", count: 300 << 10)
         for (device, value) in [(mine, "fake mine"), (other, "fake else")] {
             try device.use { vault in

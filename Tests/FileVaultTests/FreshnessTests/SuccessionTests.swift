@@ -100,11 +100,11 @@ import TokenVaultPlatform
             expectRefused(device)
             let checked = try device.copy().verify()
             #expect(checked.isForked)
-            // Nothing of it was taken for what this device has seen.
+            // The forged file did not change the record of what this device has seen.
             try device.receive(newer)
             #expect(try device.use { try $0.value(of: "new") } == "fake new")
         }
-        // A device that has not seen the vault cannot tell.
+        // A device without any record of the vault cannot tell.
         let stranger = TestDevice()
         try stranger.receive(forged)
         #expect(failure { try stranger.use { _ in } } == nil)
@@ -237,7 +237,7 @@ import TokenVaultPlatform
         let (ours, theirs) = (mine.file, other.file)
         #expect(try mine.merge(theirs).taken == 1)
         #expect(try other.merge(ours).taken == 1)
-        // Each has merged the other's. One of the two gives way.
+        // Each device has merged the other's file. Now one of the two files replaces the other.
         _ = try mine.merge(other.file)
         _ = try other.merge(mine.file)
         #expect(other.file == mine.file)
@@ -301,10 +301,10 @@ import TokenVaultPlatform
         try mine.receive(before)
         try mine.adopt()
         #expect(try mine.use { try $0.values() } == ["old": "fake old"])
-        // From now on these are the known ones, and what follows them.
+        // From now on these roots and their successors are known.
         try mine.use { _ = try $0.rotateKeys(keeping: [TestDevice.key, Self.limited, Self.leaked]) }
         #expect(try mine.use { try $0.slots().count } == 3)
-        // Another device goes by what it has seen.
+        // Another device compares with its own record.
         try other.receive(mine.file)
         #expect(failure { try other.use { _ in } }?.code == .forked)
         try other.adopt()
@@ -358,7 +358,7 @@ import TokenVaultPlatform
             _ = try vault.addSlot(Self.limited, scope: .all)
             let after = session.ring.facts.succession
             #expect(after.all.count < before.all.count && after.all.count > 1, "\(after.all.count)")
-            // One more has no room.
+            // There is no room for one more root.
             var keybag = vault.state.withLock { $0.keybag }
             keybag.formerRoots.all += [UInt8](repeating: 1, count: SymmetricKey.length)
             keybag.formerRoots.holder += [UInt8](repeating: 1, count: SymmetricKey.length)

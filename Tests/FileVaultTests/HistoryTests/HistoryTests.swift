@@ -54,7 +54,7 @@ import FoundationEssentials
         #expect(item.secret.unprotectedText() == "one")
         #expect(item.metadata.label == "first" && item.metadata.attributes == ["a": "1"])
         #expect(item.metadata.expires == expiry)
-        // A secret never comes under another policy than it had.
+        // A restored secret keeps its own policy.
         #expect(item.metadata.policy == .whenUnlocked && !item.metadata.isPolicyFromLimitedSession)
         #expect(try generations().count == 3)
 
@@ -171,7 +171,7 @@ import FoundationEssentials
         _ = try vault.compact()
         #expect(try generations() == [first[3], first[2], first[1]])
         #expect(try generations("other") == others)
-        // So it is for another process, and once more.
+        // Another process keeps the same number, and so does another compaction.
         let second = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         try second.unlock(with: keyFile)
         #expect(try second.status().keptValues == 2)
@@ -362,7 +362,8 @@ import FoundationEssentials
             case 20:
                 kept = Int.random(in: 0...3, using: &random)
                 try vaults[number].keepReplacedValues(kept)
-                // What an earlier number has removed is gone.
+                // Compacts at once: a larger number cannot bring back values that an earlier number has
+                // removed.
                 _ = try vaults[number].compact()
             default:
                 vaults[number].close()

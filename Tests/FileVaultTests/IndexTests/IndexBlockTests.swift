@@ -91,7 +91,8 @@ import TokenVaultPlatform
         }
         _ = try writer.compact()
         #expect(try writer.logState.index.block?.summary.sequence == 27)
-        // One look, and then a change that ends the reading whatever was told.
+        // The read makes the watcher look once. The last change ends the loop below, whatever else is
+        // reported.
         #expect(try await watched.retrieve(for: "new 3") == "value 18")
         expected["last"] = try storage.store(token: "value", for: "last")
         #expect(try await watched.retrieve(for: "last") == "value")
@@ -131,7 +132,7 @@ import TokenVaultPlatform
 
     @Test func compactionOfAnUnseenLogFindsItsDamage() throws {
         let indexed = try IndexedVault()
-        // The header of a value in front of the index that is no longer in use.
+        // The header of a value in front of the previous index.
         let frame = try #require(indexed.frames.dropFirst(2).first)
         try indexed.tamper { $0[frame.lowerBound + 40] ^= 1 }
         let vault = try indexed.open()

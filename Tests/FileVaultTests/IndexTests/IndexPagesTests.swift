@@ -93,7 +93,8 @@ import TokenVaultPlatform
         for count in 0..<bytes.count {
             #expect(throws: FormatError.self) { try IndexSummary(decoding: Array(bytes[..<count])) }
         }
-        // More items than records, more pages than records need, bytes too many.
+        // The first change has more items than records, the second more pages than needed, the third too many
+        // bytes.
         for change in [(112, 65), (88, 1), (72, 200)] as [(Int, UInt8)] {
             var wrong = bytes
             wrong[change.0] = change.1

@@ -24,7 +24,7 @@ import TokenVaultPlatform
         let index = try #require(indexed.pointed)
         let pages = try #require(indexed.frames.last { $0.upperBound == index })
         try indexed.tamper { $0[pages.lowerBound + Frame.contentOffset + 700] ^= 1 }
-        // It still opens by the index; the first look-up walks.
+        // The vault still opens by the index, and the first look-up reads the whole log.
         let vault = try indexed.open()
         #expect(try !vault.logState.isWalked)
         #expect(try vault.storage(service: SimulatedVault.service).retrieve(for: "key 0") == "value 0")
@@ -47,7 +47,7 @@ import TokenVaultPlatform
     }
 
     @Test func aWrongPointerCostsTime() throws {
-        // There is an older index, too.
+        // These items also leave an older index.
         let indexed = try IndexedVault(items: 24)
         let right = try #require(indexed.pointed)
         let places = indexed.frames.map(\.lowerBound) + [0, 8_192, right + 8, 1 << 40, indexed.file.count]
@@ -79,7 +79,7 @@ import TokenVaultPlatform
         let vault = try indexed.open()
         _ = try vault.compact()
         vault.close()
-        // Compacted twice from the same file, so that both descend from as much.
+        // Two compactions of the same file: both results have the same ancestors.
         let whole = indexed.disk.contents
         var files: [[UInt8]] = []
         for disk in [SimulatedDisk(whole), indexed.disk] {
@@ -97,7 +97,7 @@ import TokenVaultPlatform
         for frame in frames {
             try indexed.tamper { $0.put(before.bytes(in: frame), in: 0..<frame.count, at: frame.lowerBound) }
         }
-        // The block is authentic, and of no place in this chain.
+        // The block is authentic, but belongs to no place in this chain.
         let failure = #expect(throws: TokenStorageError.self) { try indexed.open() }
         #expect(failure?.code == .corrupt)
     }

@@ -42,7 +42,7 @@ import TokenVaultPlatform
         try again.unlock(from: keyring)
         #expect(try again.storage(service: "s").retrieve(for: "k") == "fake")
         #expect(try again.lockState() == .unlocked)
-        // It does what a key file does: all but the passcode class.
+        // Like a key file, the slot opens everything except the passcode class.
         let storage = again.storage(service: "s")
         #expect(
             storage.supportedPolicies
@@ -50,7 +50,7 @@ import TokenVaultPlatform
         for policy in storage.supportedPolicies { try storage.store(token: "fake", for: "p", policy: policy) }
         again.lock()
         try again.unlock(from: keyring)
-        // Twice would make the first slot useless.
+        // A second key would make the first slot useless.
         #expect(code { () throws(TokenStorageError) in _ = try again.addSlot(in: keyring) } == .alreadyExists)
         #expect(try again.slots().count == 2)
     }
@@ -113,7 +113,7 @@ import TokenVaultPlatform
         _ = try vault.addSlot(in: keyring)
         let again = try open()
         #expect(code { () throws(TokenStorageError) in try again.unlock(from: MemoryKeyring()) } == .locked)
-        // What is no key of ours at all is none.
+        // A key of another form counts as no key.
         for (wrong, code) in [
             (Secret([UInt8](repeating: 0, count: 32)), TokenStorageError.Code.wrongPassphrase),
             (Secret([1, 2, 3]), .locked), (Secret([UInt8]()), .locked),
@@ -126,7 +126,8 @@ import TokenVaultPlatform
             code { () throws(TokenStorageError) in
                 try again.unlock(with: .secretService(Secret([UInt8](repeating: 0, count: 31))))
             } == .invalidArgument)
-        // The same bytes as a key file open nothing, and the other way about.
+        // The same bytes as a key file open nothing, and a key file's bytes in the keyring open nothing
+        // either.
         let key = try #require(keyring.key(of: vault.identifier))
         #expect(
             code { () throws(TokenStorageError) in try again.unlock(with: .keyFile(key)) } == .wrongPassphrase
@@ -141,7 +142,7 @@ import TokenVaultPlatform
         try vault.removeSlot(slot.id)
         let again = try open()
         #expect(code { () throws(TokenStorageError) in try again.unlock(from: keyring) } == .wrongPassphrase)
-        // A key that is still there is not used again: who put it there may not be known.
+        // A leftover key is not used again: an attacker may have put it there.
         _ = try vault.addSlot(in: keyring)
         #expect(keyring.keys.count == 2)
         try again.unlock(from: keyring)
@@ -155,7 +156,7 @@ import TokenVaultPlatform
             at: sandbox.vault, keyring: keyring, configuration: sandbox.configuration)
         let original = try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state"))
         try original.write(to: "copy.vault")
-        // The vault has another slot by now, and the keyring a key that opens the copy alone.
+        // The vault now has another slot, and the keyring's key opens only the copy.
         _ = try vault.addSlot(keyFile)
         try vault.removeSlot(try vault.slots()[0].id)
         var reading = sandbox.configuration
@@ -201,12 +202,12 @@ import TokenVaultPlatform
         }
         let slots = added.wait { $0.count == 2 ? $0 : nil }.compactMap { try? $0.get() }
         #expect(!slots.isEmpty && keyring.keys.count == slots.count)
-        // The key file goes, and each of the slots but one: that one opens the vault.
+        // Without the key file and the other slots, the slot that is kept opens the vault.
         for kept in slots {
             let copy = sandbox.path.appending("vaults/kept-\(kept.id).vault")
             try PosixCopy(of: sandbox.vault, state: sandbox.path.appending("state")).write(
                 to: "kept-\(kept.id).vault")
-            // As another device has it.
+            // The configuration is that of another device.
             var elsewhere = sandbox.configuration
             elsewhere.stateDirectory = sandbox.path.appending("state of \(kept.id)")
             let vault = try BlockingFileVault.open(at: copy, configuration: elsewhere)
@@ -249,7 +250,7 @@ import TokenVaultPlatform
         #expect(try await again.storage(service: "s").retrieve(for: "k") == "fake")
         let other = MemoryKeyring()
         #expect(try await again.run { try $0.addSlot(in: other) }.kind == .secretService)
-        // Two keyrings, as on two desktops that share a vault: each keeps a key of its own.
+        // Two desktops that share a vault have two keyrings, each with its own key.
         try await again.run { [keyring] in try $0.unlock(from: keyring) }
         try await again.run { try $0.unlock(from: other) }
     }

@@ -18,7 +18,7 @@ import TokenVault
         #expect(areCopies(originals, try await ends.to().everything()))
         #expect(try await ends.from().everything() == originals)
 
-        // Again, and deleting: nothing is stored anew.
+        // A second migration with deletion stores nothing again.
         let copies = try await ends.to().everything()
         let options = TokenMigration.Options(deletesAtSource: true)
         let moved = await TokenMigration(from: ends.from(), to: ends.to(), options: options).run()
@@ -27,7 +27,7 @@ import TokenVault
         #expect(try await ends.from().list().items.isEmpty)
         #expect(try await ends.to().everything() == copies)
 
-        // And with nothing left to do.
+        // A third migration has nothing to do.
         let idle = await TokenMigration(from: ends.from(), to: ends.to(), options: options).run()
         #expect(idle.isComplete && idle.found == 0)
     }
@@ -60,7 +60,7 @@ import TokenVault
             try await ends.from().store(token: "fake-new-\(key)", for: TokenKey(key))
         }
         try await ends.to().store(token: "fake-old-b", for: "b", label: "mine", attributes: ["k": "v"])
-        // The same secret under another policy is no copy.
+        // The same secret under another policy is not a copy.
         try await ends.to().store(token: "fake-new-c", for: "c", policy: .afterFirstUnlock)
 
         let failed = await TokenMigration(
@@ -90,7 +90,7 @@ import TokenVault
 
     @Test func aPolicyIsNeverWeakenedUnlessAsked() async throws {
         let ends = try MigrationEnds(.memoryToMemory)
-        // Another device that the vault does not know keeps portable policies only.
+        // A device that the vault does not know keeps portable policies only.
         (ends.destination as? InMemoryVault)?.setDevice(.another)
         for policy in AccessPolicy.allCases {
             try await ends.from().store(
@@ -130,7 +130,7 @@ import TokenVault
         (ends.source as? InMemoryVault)?.setLockState(.afterFirstUnlock)
         let options = TokenMigration.Options(deletesAtSource: true)
         let summary = await TokenMigration(from: ends.source, to: ends.destination, options: options).run()
-        // The service whose every item is dark is not known, and counted all the same.
+        // A service with only dark items is not listed, but its items are counted.
         #expect(summary.stop == nil && summary.hidden == 2 && summary.unreadable == 2)
         #expect(!summary.isComplete && summary.deleted == 1)
         let chosen = await TokenMigration(
@@ -160,7 +160,7 @@ import TokenVault
             #expect(summary.stop?.error.code == .invalidArgument && summary.deleted == 0)
         }
         #expect(try await ends.from().everything() == items)
-        // Where the policy changes on the way as well.
+        // A policy change on the way does not matter.
         let mapped = await TokenMigration(
             from: ends.source, to: ends.source,
             options: .init(
@@ -169,7 +169,7 @@ import TokenVault
         ).run()
         #expect(mapped.stop?.error.code == .invalidArgument && mapped.deleted == 0)
         #expect(try await ends.from().list().items.count == items.count)
-        // Another service of the same vault is another place.
+        // Another service of the same vault counts as another place.
         let renamed = await TokenMigration(
             from: ends.from(), to: ends.from("other"), options: .init(deletesAtSource: true)
         ).run()

@@ -152,7 +152,7 @@ import TokenVaultPlatform
                 return secrets
             }
             let failure = code { try adoption.run(into: storage.blocking) }
-            // Before the file was read there is no newer one.
+            // If the import fails before the file is read, there is no newer file.
             let isNewer =
                 try [path, sandbox.path.appending(".tokens.adopting")].contains { path in
                     try SmallFile.exists(path)
@@ -173,7 +173,7 @@ import TokenVaultPlatform
         try PosixDirectory(sandbox.path).link("tokens", to: "second name")
         try adoption().run(into: storage.blocking)
         try expectAdopted()
-        // Another program's name for it keeps what it had.
+        // The file under its second name keeps its contents.
         let second = try SmallFile.read(sandbox.path.appending("second name"), limit: 100).bytes
         #expect(second.starts(with: Array("access fake-1".utf8)))
     }
@@ -273,7 +273,7 @@ private final class DyingFile: ForwardingFile {
         do {
             try life.spend()
         } catch {
-            // A part of it, as a crash leaves.
+            // Writes a part, as a crash would leave it.
             try base.write(Array(bytes.prefix(bytes.count / 2)), at: offset)
             throw error
         }

@@ -60,7 +60,7 @@ import TokenVaultPlatform
             _ = try other.compact()
             let stored = try theirs.store(token: "fake", for: key)
             #expect(await events.next() == .stored(key, stored))
-            // A small vault is compacted by each deletion.
+            // Every deletion in a small vault compacts it.
             let deleted = try #require(try theirs.commit([.delete(key)]).generation)
             #expect(await events.next() == .deleted(key, deleted))
         }
@@ -71,7 +71,7 @@ import TokenVaultPlatform
         try theirs.store(token: "fake", for: "key", policy: .afterFirstUnlock)
         _ = try own.storage(service: "watched").list()
         var events = changes(of: own)
-        // Compacts as well, the vault being small.
+        // The vault is small, so the deletion compacts it.
         let deleted = try #require(try theirs.commit([.delete("key")]).generation)
         #expect(try own.storage(service: "watched").retrieve(for: "key") == nil)
         #expect(await events.next() == .deleted("key", deleted))

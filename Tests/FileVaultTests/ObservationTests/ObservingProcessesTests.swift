@@ -24,7 +24,7 @@ import TokenVault
             testProgram("VaultObserver"), ["observe", sandbox.vault.string, state],
             output: sandbox.path.appending("observed"))
         guard case .stored("observer", _) = await ready.next() else {
-            Issue.record("the observer did not come")
+            Issue.record("the observer did not start")
             return
         }
         let writers = try (0..<8).map { number in
@@ -45,7 +45,7 @@ import TokenVault
         let status = observer.wait()
         let output = try observer.readOutput()
         try #require(status == 0, "\(output)")
-        // What was never there for the observer is gone as well.
+        // An item that the observer never saw counts as gone.
         let observed = try last(output)
         for (key, generation) in written {
             #expect(observed[key] ?? "gone" == generation, "\(key)")

@@ -108,7 +108,7 @@ struct CrashImage: Sendable {
                 files[inode]?.changes[index].fate = .lost
             }
         case .create(let directory, let name, let inode):
-            // One that had no name before has been written to by now.
+            // A file that was nameless before may already have been written to.
             files[inode] = files[inode] ?? File()
             append(.create(name: name, inode: inode), to: directory, at: position)
         case .rename(let directory, let name, let target):

@@ -14,10 +14,10 @@ import TokenVaultPlatform
         #expect(cost(0.75) == .minimum && cost(60) == .minimum)
         #expect(cost(0.1875) == .moderate)
         #expect(cost(0.1) == KeyDerivationCost(passes: 3, memory: 480 << 20))
-        // A faster machine is not asked for more than 3 GiB of work: eight slots must fit.
+        // A faster machine gets at most 3 GiB of work, because eight slots must fit.
         #expect(cost(0.001) == KeyDerivationCost(passes: 3, memory: 1 << 30))
         #expect(cost(0) == cost(0.001))
-        // Half of the memory that is allowed, and passes for the rest; never below the least.
+        // Uses half of the allowed memory and more passes instead, but never less than the minimum.
         #expect(cost(0.1, 512 << 20) == KeyDerivationCost(passes: 5, memory: 256 << 20))
         #expect(cost(0.001, 128 << 20) == KeyDerivationCost(passes: 12, memory: 64 << 20))
         #expect(cost(0.75, 0) == .minimum)

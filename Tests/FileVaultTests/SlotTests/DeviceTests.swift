@@ -68,7 +68,7 @@ import TokenVaultPlatform
             try opened.storage(service: "s").store(token: "fake", for: "new", policy: policy)
         }
         #expect(refused?.reason == .policyUnsupported(.afterNewEnrolment), "\(refused as Any)")
-        // The advice works.
+        // Following the advice helps.
         let device = try #require(try opened.devices().first { $0.isThisDevice })
         _ = try opened.removeDevice(device.id)
         _ = try opened.enrolDevice()
@@ -97,7 +97,7 @@ import TokenVaultPlatform
     @Test func whatIsNewerThanTheKeysOfAProcessIsNotTakenForDestroyed() throws {
         let first = try made()
         let session = try first.session()
-        // Another device's first items.
+        // The first items of another device.
         let second = try opened("second")
         _ = try second.enrolDevice()
         try second.storage(service: "s").store(token: "of the second", for: "second")
@@ -111,7 +111,7 @@ import TokenVaultPlatform
         try other.storage(service: "s").store(token: "fake", for: "p", policy: .whenPasscodeSetThisDeviceOnly)
         try session.removeDestroyedItems()
         #expect(try other.storage(service: "s").retrieve(for: "p") == "fake")
-        // What is destroyed goes all the same.
+        // Items without keys are still removed.
         let id = try #require(try second.devices().first { $0.isThisDevice }?.id)
         let count = try first.status().items
         #expect(try first.removeDevice(id) == 1)
@@ -159,7 +159,7 @@ import TokenVaultPlatform
         let first = try made()
         let second = try opened("second")
         let storage = second.storage(service: "s")
-        // The error names where the key was looked for, and looking makes none.
+        // The error names the path where the key was expected, and the search creates no key.
         let missing = error { _ = try storage.retrieve(for: "first when-unlocked-this-device-only") }
         let path = sandbox.path.appending("second").appending(second.identifier + ".device").string
         #expect(missing?.code == .wrongDevice && missing?.underlying == "no device key at \(path)")
@@ -178,7 +178,7 @@ import TokenVaultPlatform
         #expect(old?.code == .wrongDevice)
         #expect(try storage.list().hiddenReasons == [.wrongDevice: 2])
         #expect(error { _ = try second.enrolDevice() }?.code == .alreadyExists)
-        // The first device finds its own untouched, also after the second compacted.
+        // The first device's items are not affected, even after the second device compacts.
         _ = try second.compact()
         #expect(
             try first.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only")
@@ -187,7 +187,7 @@ import TokenVaultPlatform
         let devices = try first.devices()
         #expect(devices.map(\.items) == [2, 1] && devices.map(\.isThisDevice) == [true, false])
         #expect(devices.last?.id == device.id && devices.last?.enrolled == device.enrolled)
-        // It stays enrolled, and its key is found again.
+        // The second device stays enrolled and finds its key again.
         #expect(try opened("second").storage(service: "s").retrieve(for: "second") == "of the second")
         #expect(try first.verify().isClean)
     }
@@ -196,7 +196,7 @@ import TokenVaultPlatform
         _ = try made(Self.passphrase)
         let keyed = try opened("second", Self.passphrase)
         _ = try keyed.addSlot(keyFile, scope: .all)
-        // Enrolled without the passphrase the device can keep all but that policy.
+        // A device that was enrolled without the passphrase supports every policy but one.
         let second = try opened("second")
         _ = try second.enrolDevice()
         #expect(!second.storage(service: "s").supportedPolicies.contains(.whenPasscodeSetThisDeviceOnly))
@@ -220,13 +220,15 @@ import TokenVaultPlatform
         #expect(try second.removeDevice(lost.id) == 2)
         #expect(try second.devices().count == 1 && second.status().items == 3)
         #expect(try second.storage(service: "s").list().hidden == 0)
-        // On the removed device they are gone, not another's: their keys are destroyed.
+        // On the removed device the items are absent rather than another device's, because their keys are
+        // destroyed.
         #expect(try first.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only") == nil)
         #expect(try first.status().device == .notEnrolled)
-        // A process there that was locked meanwhile writes nothing under the keys that are gone.
+        // A handle there writes nothing under keys that are gone.
         #expect(
             error { try first.storage(service: "s").store(token: "x", for: "x") }?.code == .unsupportedPolicy)
-        // It can be enrolled again, with the key it has; this device can be removed too, and its key goes.
+        // The removed device can enrol again with its key. This device can be removed too, and then its key
+        // is deleted.
         _ = try first.enrolDevice()
         try first.storage(service: "s").store(token: "again", for: "first when-unlocked-this-device-only")
         #expect(
@@ -272,7 +274,7 @@ import TokenVaultPlatform
             _ = try without.storage(service: "s").retrieve(for: "first when-unlocked-this-device-only")
         }
         #expect(missing?.underlying == "no state directory was given")
-        // Known before unlocking as well.
+        // The devices are known before unlocking as well.
         #expect(
             try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration).devices()
                 .map { [$0.id, $0.items.map(String.init)] } == [[device.id, nil]])
@@ -321,10 +323,10 @@ import TokenVaultPlatform
         let old = Secret(utf8: "not a real passphrase")
         var report = try first.rotatePassphrase(old, replacedBy: new, keeping: [.recoveryKey(recovery)])
         #expect(report.resealed == 5 && report.remaining == 1)
-        // And once more, before the other has come back.
+        // The second rotation comes before the other device has opened the vault.
         report = try first.rotatePassphrase(new, replacedBy: old, keeping: [.recoveryKey(recovery)])
         #expect(report.remaining == 1)
-        // With the recovery key it reads its items; the passphrase takes the step.
+        // The recovery key reads the items of the other device. Only the passphrase renews its keys.
         let careful = try opened("second", .recoveryKey(recovery))
         #expect(try careful.storage(service: "s").retrieve(for: "second") == "of the second")
         #expect(try careful.itemsUnderOlderKeys(try careful.session()) == 1)

@@ -110,7 +110,7 @@ import FoundationEssentials
         let item = try codec.item(service: "s", key: "k")
         let proofs: [[UInt8]] = [
             [UInt8](repeating: 0, count: PolicyProof.length), Random.bytes(PolicyProof.length),
-            // The proof of another item of the owner's.
+            // The proof of another item of the owner.
             try #require(try proof(of: "other")),
         ]
         for proof in proofs {
@@ -198,7 +198,7 @@ import FoundationEssentials
         owner.lock()
         #expect(try metadata("k").isPolicyFromLimitedSession)
         #expect(try limited().metadata(for: "k")?.isPolicyFromLimitedSession == true)
-        // It cannot do better, and is not refused.
+        // The session cannot prove the policy, but the store is accepted.
         #expect(try owned.commit([.store(Secret(utf8: "newer"), for: "k")]).policyResets.isEmpty)
         #expect(try metadata("k").policy == .afterFirstUnlock)
     }

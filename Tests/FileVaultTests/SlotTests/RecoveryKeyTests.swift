@@ -37,7 +37,7 @@ import TokenVaultCrypto
 
     /// Known answers, computed by hand from the words of Format.md.
     @Test func theChecksAreAsTheFormatSays() {
-        // All bits zero: the check of group g is g times x⁴.
+        // All bits are zero: the check of group g is g times x⁴.
         #expect(numbers("0000G-00005-0000N-0000A-0000T-0000F-0000Z-00000") != nil)
         var text: [String] = []
         for group in 1...8 {
@@ -109,7 +109,7 @@ import TokenVaultCrypto
         #expect(slot.kind == .recovery && slot.scope == .all && slot.kind.isAttended)
         vault.close()
 
-        // As itself and as what was typed where a passphrase is asked for.
+        // The key is given as itself, and as text typed at a passphrase prompt.
         for method in [UnlockMethod.recoveryKey(key), .passphrase(key.text)] {
             let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
             try again.unlock(with: method)
@@ -117,8 +117,9 @@ import TokenVaultCrypto
             let listing = try again.storage(service: "s").list()
             #expect(listing.items.count == 4 && listing.hiddenReasons == [.notPermitted: 1])
         }
-        // A mistake is told before any key is derived: at this cost one takes a fifth of a second, and with
-        // the passphrase's slot damaged so that it cannot be derived at all, the answer is the same.
+        // A typing mistake is reported before any derivation: a derivation at this cost takes a fifth of a
+        // second. The answer is the same when the passphrase's slot is damaged so that it cannot be derived
+        // at all.
         let again = try BlockingFileVault.open(at: sandbox.vault, configuration: sandbox.configuration)
         var wrong = Array(Self.text(key))
         wrong[12] = wrong[12] == "7" ? "8" : "7"
@@ -161,7 +162,7 @@ import TokenVaultCrypto
         let key = RecoveryKey()
         let vault = try BlockingFileVault.create(
             at: sandbox.vault, unlockMethod: .recoveryKey(key), configuration: sandbox.configuration)
-        // What opens by itself comes second, and opens less.
+        // A slot that needs no user comes second and opens less.
         #expect(try vault.addSlot(keyFile).scope == .afterFirstUnlock)
         #expect(try vault.slots().map(\.kind) == [.recovery, .keyFile])
     }

@@ -74,7 +74,7 @@ import TokenVaultPlatform
         func readable(in file: [UInt8], _ secrets: KeybagKeys.DeviceSecrets) throws -> Set<String> {
             let codec = FrameCodec(vault: keybag.vault, keys: ring.log)
             var held = ring.held
-            // What the old roots open in the new keybag.
+            // Adds the keys of the new keybag that the old roots open.
             let fresh = try Keybag(decoding: Array(file[..<VaultFormat.keybagLength]))
             for set in fresh.sets {
                 for key in set.keys {
@@ -101,7 +101,8 @@ import TokenVaultPlatform
                 guard let header = try codec.header(in: frame, at: 0), header.isItem else { continue }
                 let content = Array(frame[Frame.contentOffset..<length - 32])
                 for keys in held {
-                    // The version and policy are bound: the attacker tries the key as the header names it.
+                    // Version and policy are bound to the key, so the attacker tries the values of the
+                    // header.
                     guard let policy = AccessPolicy(number: header.policy) else { continue }
                     let tried = try ClassKeys(
                         policy: policy, version: header.keyVersion, setTag: header.setTag,
@@ -134,13 +135,13 @@ import TokenVaultPlatform
         let before = Set(AccessPolicy.allCases.map { "before \($0.rawValue)" })
         #expect(try attacker.readable(in: try bytes(), secrets) == before)
 
-        // A plain change protects nothing: this is why the other one exists.
+        // A plain change of the passphrase protects nothing, which is why rotation exists.
         try vault.changePassphrase(from: Self.old, to: Secret(utf8: "fake words between"))
         try fill(vault, "plain", [.whenUnlocked])
         #expect(try attacker.readable(in: try bytes(), secrets) == before.union(["plain when-unlocked"]))
         try vault.storage(service: "s").delete(for: "plain when-unlocked")
 
-        // A new root, as far as a crash right after it would have come.
+        // Replaces the root, without sealing the items again, as after a crash.
         let between = UnlockMethod.passphrase(Secret(utf8: "fake words between"))
         let halfway = try vault.replaceRoot(
             [
@@ -151,7 +152,7 @@ import TokenVaultPlatform
         #expect(halfway.removed.isEmpty && halfway.remaining == 5)
         try fill(vault, "after", AccessPolicy.allCases)
         #expect(try attacker.readable(in: try bytes(), secrets) == before)
-        // Everything is there for the holder, in this session and in others.
+        // The owner reads everything, in this session and in others.
         for method in [UnlockMethod.passphrase(Self.new), .recoveryKey(recovery)] {
             let items = try opened(method).storage(service: "s").list()
             #expect(items.items.count == (method.isPassphrase ? 10 : 8))
@@ -161,7 +162,8 @@ import TokenVaultPlatform
             #expect(code { _ = try opened(method) } == .wrongPassphrase)
         }
 
-        // Sealed anew, the new file gives the attacker nothing; the items keep their generations and dates.
+        // After the items are sealed again, the attacker opens nothing in the new file. The items keep their
+        // generations and dates.
         _ = try vault.compact()
         #expect(try attacker.readable(in: try bytes(), secrets).isEmpty)
         let listing = try vault.storage(service: "s").list()
@@ -171,11 +173,11 @@ import TokenVaultPlatform
                 == Set(generations))
         #expect(
             try vault.storage(service: "s").retrieve(for: "before when-unlocked") == "before when-unlocked")
-        // The old keys are gone from the keybag too.
+        // The new keybag does not contain the old keys either.
         let keybag = try Keybag(decoding: Array(try bytes()[..<VaultFormat.keybagLength]))
         #expect(keybag.sets.map { $0.keys.map(\.version) } == [[2, 2], [2, 2, 2]])
         #expect(try vault.verify().isClean)
-        // Nor does the old keybag in front of the new log open anything.
+        // The old keybag in front of the new log opens nothing either.
         let file = try PosixDirectory(sandbox.vault.removingLastComponent()).open("test.vault", .readWrite)
         let whole = try file.read(VaultFormat.logStart, at: 0)
         let former = try #require(attacker.keybag.encoded())
@@ -190,7 +192,7 @@ import TokenVaultPlatform
             at: sandbox.vault, unlockMethod: .passphrase(Self.old), configuration: sandbox.configuration)
         _ = try vault.addSlot(keyFile)
         try fill(vault, "k", AccessPolicy.allCases)
-        // What would be lost is said before anything happens.
+        // The call names the losses before it changes anything.
         let refused = #expect(throws: TokenStorageError.self) {
             try vault.rotatePassphrase(Self.old, replacedBy: Self.new)
         }
@@ -206,7 +208,7 @@ import TokenVaultPlatform
         let again = try opened(.passphrase(Self.new))
         #expect(try again.storage(service: "s").list().items.count == 5)
         #expect(try again.slots().map(\.id) == [1])
-        // Twice gives a third version, and the vault goes on.
+        // A second rotation gives a third version, and the vault still works.
         let twice = try again.rotatePassphrase(Self.new, replacedBy: Self.old)
         #expect(twice.resealed == 5)
         try fill(again, "more", AccessPolicy.allCases)
@@ -269,7 +271,7 @@ import TokenVaultPlatform
         if isLocked { other.lock() }
         _ = try vault.replaceRoot(
             [(keyFile, keyFile)], removing: [2], droppingOthers: false, isResealing: false)
-        // Which keybag took the place of the opened one cannot be told: nothing is answered from the file.
+        // The handle cannot know which keybag replaced its own, so it answers nothing from the file.
         #expect(code { _ = try storage.retrieve(for: "k after-first-unlock") } == .locked)
         #expect(code { _ = try storage.retrieve(for: "k when-unlocked") } == .locked)
         #expect(code { _ = try storage.retrieve(for: "never stored") } == .locked)
@@ -323,7 +325,7 @@ import TokenVaultPlatform
         #expect(report.removed == [slot] && report.remaining == 0)
         #expect(try holder.storage(service: "s").retrieve(for: "k when-passcode-set-this-device-only") == nil)
         #expect(try holder.storage(service: "s").list().items.count == 4)
-        // The key file alone can carry a passphrase along when that is given.
+        // A handle with only the key file can keep a passphrase slot if the passphrase is given.
         _ = try holder.addSlot(.passphrase(Self.new))
         try fill(try opened(.passphrase(Self.new)), "k", AccessPolicy.allCases)
         let kept = try opened(keyFile).rotateKeys(keeping: [keyFile, .passphrase(Self.new)])

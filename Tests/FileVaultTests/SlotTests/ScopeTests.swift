@@ -31,18 +31,18 @@ import TokenVault
         #expect(try limited.lockState() == .unlocked && limited.status().unlockedBy == slot)
         let storage = limited.storage(service: "s")
         try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
-        // The default is a policy that the slot does not lead to: refused, never weakened.
+        // The slot does not open the default policy, so the store is refused rather than weakened.
         let refused = error { try storage.store(token: "fake", for: "shut") }
         #expect(refused?.code == .notPermitted && refused?.advice?.contains("after first unlock") == true)
         try vault.storage(service: "s").store(token: "fake", for: "shut")
         #expect(try storage.list().hiddenReasons == [.notPermitted: 1])
         #expect(try storage.retrieve(for: "open") == "fake")
         #expect(error { _ = try storage.retrieve(for: "shut") }?.code == .notPermitted)
-        // It cannot give itself more, nor take anything away.
+        // The limited session can neither extend its own access nor remove that of others.
         #expect(error { _ = try limited.addSlot(Self.second, scope: .all) }?.code == .notPermitted)
         #expect(error { _ = try limited.addSlot(Self.second) }?.code == .notPermitted)
         #expect(error { try limited.removeSlot(1) }?.code == .notPermitted)
-        // An export would leave out what may be exported: refused rather than partial.
+        // An export that would leave out a portable item is refused rather than partial.
         let report = try limited.export(to: sandbox.path.appending("file"), passphrase: Secret(utf8: "fake"))
         #expect(report.items == 1 && report.staying == 1)
         try vault.storage(service: "s").store(token: "fake", for: "portable", policy: .whenUnlocked)
@@ -51,15 +51,16 @@ import TokenVault
         }
         #expect(partial?.code == .notPermitted)
         try vault.storage(service: "s").delete(for: "portable")
-        // Locked again, what it had stays readable, and the rest is told as locked.
+        // After a lock, readable items stay readable, and the other items are reported as locked.
         limited.lock()
         #expect(try storage.retrieve(for: "open") == "fake")
         #expect(error { _ = try storage.retrieve(for: "shut") }?.code == .locked)
-        // The keys that need no class are there: it compacts and verifies, and destroys nothing.
+        // The session holds the keys that need no class, so it can compact and verify without destroying
+        // anything.
         _ = try limited.compact()
         #expect(try limited.verify().isClean)
         #expect(try vault.storage(service: "s").retrieve(for: "shut") == "fake")
-        // More is asked for.
+        // Unlocks with more access.
         try limited.unlock(with: .recoveryKey(key))
         #expect(try storage.retrieve(for: "shut") == "fake")
     }
@@ -82,7 +83,7 @@ import TokenVault
         _ = try vault.addSlot(.recoveryKey(RecoveryKey()))
         #expect(try vault.slots().map(\.scope) == [.all, .all, .all])
         #expect(try vault.addSlot(in: MemoryKeyring()).scope == .afterFirstUnlock)
-        // To be narrowed it is removed and added again.
+        // To get a narrower scope, a slot is removed and added again.
         try vault.removeSlot(2)
         #expect(try vault.addSlot(Self.second).scope == .afterFirstUnlock)
     }
@@ -92,11 +93,11 @@ import TokenVault
         _ = try vault.addSlot(keyFile)
         let refused = error { try vault.removeSlot(1) }
         #expect(refused?.code == .lastSlot && refused?.advice?.contains("opens everything") == true)
-        // With another one that does, the last attended slot may go; the narrow one stays narrow.
+        // With another full slot, the last attended slot can be removed. The narrow slot stays narrow.
         _ = try vault.addSlot(Self.second, scope: .all)
         try vault.removeSlot(1)
         #expect(try vault.slots().map(\.scope) == [.afterFirstUnlock, .all])
-        // And one that is added now opens everything, as there is nobody to ask.
+        // Without an attended slot, a new slot opens everything.
         #expect(try vault.addSlot(in: MemoryKeyring()).scope == .all)
         try vault.storage(service: "s").store(token: "fake", for: "k")
         let limited = try opened(keyFile)
@@ -120,7 +121,7 @@ import TokenVault
             #expect(existing.id == slot)
         }
         #expect(try vault.slots().count == 2)
-        // With another scope, the second slot takes the place of the first.
+        // With another scope, the second slot replaces the first.
         _ = try vault.addSlot(keyFile, scope: .afterFirstUnlock)
         #expect(try vault.slots().count == 3)
     }
@@ -131,7 +132,7 @@ import TokenVault
         _ = try vault.addSlot(keyFile)
         let limited = try opened(keyFile)
         try limited.storage(service: "s").store(token: "fake", for: "k", policy: .afterFirstUnlock)
-        // The other one checks the changed keybag with what it holds.
+        // The other session checks the changed keybag with its own keys.
         _ = try vault.addSlot(Self.second)
         #expect(try limited.storage(service: "s").retrieve(for: "k") == "fake")
         #expect(try limited.lockState() == .unlocked)

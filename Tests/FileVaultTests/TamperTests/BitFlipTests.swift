@@ -30,7 +30,7 @@ import TokenVault
     func inTheKeybagCopies(withAnchor: Bool) async throws {
         let vault = try TamperedVault.make().withFewZeros()
         let subject = withAnchor ? vault : vault.withoutAnchor()
-        // The other copy is whole: everything is there, and the damage is told.
+        // The other copy is whole, so every item is readable, and the damage is reported.
         let wrong = await subject.unaccepted(
             Self.flips(of: vault.file, in: 0..<16_384, closely: !withAnchor), apply: Self.flip
         ) { _, verdict in verdict == .reported }
@@ -51,7 +51,8 @@ import TokenVault
     func inTheZerosBehindTheLog(withAnchor: Bool) async throws {
         let vault = try TamperedVault.make().withFewZeros()
         let subject = withAnchor ? vault : vault.withoutAnchor()
-        // What stands there may be taken for what a crash left, or refused; nothing is lost by it.
+        // The changed bytes may look like the remainder of a crash, or be rejected. Either way, no item is
+        // lost.
         let wrong = await subject.unaccepted(
             Self.flips(of: vault.file, in: vault.end..<vault.file.count), apply: Self.flip
         ) { _, verdict in verdict == .refused(.corrupt) || verdict == .reported }
@@ -77,7 +78,7 @@ import TokenVault
             (0..<bytes.count * 8).map { Flip(offset: $0 / 8, bit: $0 % 8) },
             apply: { flip, contents in contents.directories[1][name]?[flip.offset] ^= 1 << flip.bit }
         ) { _, verdict in
-            // The items are of this device, which is no longer itself.
+            // With another key, this device no longer counts as the device of the items.
             verdict == .refused(.corrupt) || verdict == .refused(.wrongDevice)
         }
         #expect(wrong == [])

@@ -23,7 +23,7 @@ import TokenVault
                 orders.append(Order(name: "removed", frames: Array(all[..<first] + all[(second + 1)...])))
             }
             orders.append(Order(name: "doubled", frames: Array(all[...first] + all[first...])))
-            // A frame that was valid once, behind everything that came since.
+            // A frame that was valid before comes again at the end.
             orders.append(Order(name: "replayed", frames: all + [first]))
             for second in all where second != first {
                 var replaced = all
@@ -51,7 +51,7 @@ import TokenVault
         ) { order, verdict in
             switch verdict {
             case .refused(.corrupt), .refused(.rolledBack): true
-            // All frames are where they were, and something stands behind them.
+            // All frames are at their places, and something follows them.
             case .reported: order.name == "replayed" || order.frames.starts(with: 0..<frames.count)
             default: false
             }

@@ -103,7 +103,7 @@ import TokenVaultPlatform
         var found: [String: Int] = [:]
         for _ in 0..<200 {
             let frame = try #require(subject.frames.randomElement(using: &random))
-            // The prefix, the header, the contents or what is behind them.
+            // The change is in the prefix, the header, the contents or the trailer.
             let length =
                 [8, Frame.contentOffset, frame.count, frame.count].randomElement(using: &random) ?? 8
             let place = Int.random(in: frame.lowerBound..<frame.lowerBound + length, using: &random)
@@ -146,7 +146,7 @@ import TokenVaultPlatform
                 bytes.replaceSubrange(first, with: subject.original[second])
                 bytes.replaceSubrange(second, with: subject.original[first])
             } else {
-                // One of them is missing.
+                // One of the two frames is missing.
                 bytes.removeSubrange(first)
             }
             try expectTheSame(subject, bytes, "frames \(first) and \(second)", &found)
@@ -174,7 +174,7 @@ import TokenVaultPlatform
         for size in [1, 500, 3_000, 40_000] {
             var log = SurveyedLog(expecting: 0)
             var index = LogIndex()
-            // Names that share a slot, or what a slot keeps of a name, are told apart.
+            // Names that share a slot, or the part of a name that a slot keeps, stay distinct.
             let names = (0..<UInt64(max(1, size / 3))).map { number in
                 let high: UInt64 = (number % 4) << 62 | number
                 let low: UInt64 = (number % 3) << 32 | number

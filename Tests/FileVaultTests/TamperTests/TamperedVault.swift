@@ -106,7 +106,7 @@ struct TamperedVault: Sendable {
             let vault = try SimulatedVault.open(at: SimulatedVault.location(on: disk))
             defer { vault.close() }
             let storage = vault.storage(service: SimulatedVault.service)
-            // What a list may not show must be refused, by the reason, when it is asked for by name.
+            // A call that names a hidden item must fail with the reason.
             if try storage.list(.all).hidden > 0 {
                 for key in facts.keys { _ = try storage.retrieve(for: TokenKey(key)) }
             }
@@ -114,7 +114,7 @@ struct TamperedVault: Sendable {
             if found != facts {
                 return older.contains { $0.facts == found } ? .older(found) : .invented(found)
             }
-            // Asking for each by name must say the same as listing them.
+            // Single reads must give the same result as the list.
             for (key, fact) in facts where try storage.retrieve(for: TokenKey(key)) != fact.value {
                 return .older([:])
             }

@@ -22,7 +22,7 @@ import TokenVault
         let wrong = await vault.unaccepted(lengths(of: vault), apply: cut) { length, verdict in
             switch verdict {
             case .refused(.corrupt), .refused(.rolledBack): length < end
-            // A file of a few bytes does not say what it was.
+            // A file of a few bytes has no recognizable format.
             case .refused(.notAVault): length < 8_192
             case .unnoticed, .reported: length >= end
             default: false
@@ -34,12 +34,12 @@ import TokenVault
     @Test func withoutAnAnchorOnlyWholeCommitsCanGo() async throws {
         let vault = try TamperedVault.make().withoutAnchor()
         let end = vault.end
-        // Before the log's first frame the anchor is not looked at: the other test has been there.
+        // Before the log's first frame, the anchor plays no role, and the other test covers those lengths.
         let wrong = await vault.unaccepted(lengths(of: vault, from: 16_000), apply: cut) { length, verdict in
             switch verdict {
             case .refused(.corrupt): length < end
             case .refused(.notAVault): length < 8_192
-            // An older state of the log, all of it: nothing on this device knows better.
+            // A complete older state of the log: this device has no newer record.
             case .older: length < end && length >= 16_896
             case .unnoticed, .reported: length >= end
             default: false

@@ -30,7 +30,7 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
 
     /// A way to open it, and what comes of that.
     struct Opening: Decodable, Sendable {
-        // What it is opened with.
+        // The unlock method.
         let passphrase: String?
         let passphraseBase64: Data?
         let keyFile: String?
@@ -40,12 +40,12 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
         let state: String?
         let lockedAgain: Bool?
 
-        // Why it fails.
+        // The reason of a failure.
         let code: String?
         let at: String?
         let offset: Int?
 
-        // What there is.
+        // The expected contents.
         let vault: String?
         let epoch: UInt64?
         let sequence: UInt64?

@@ -111,7 +111,7 @@ import TokenVaultPlatform
         #expect(try vault.status().unlockedBy?.id == opening.slot, place)
         let report = try vault.verify()
         #expect(report.problems.map(\.offset) == opening.problems, place)
-        // What is left where a value was erased is noted too, and is no torn commit.
+        // A remainder where a value was erased is noted too, but is not a torn commit.
         let torn = report.notes.filter { !$0.contains("a deleted value") }
         #expect(torn.isEmpty == (opening.isTorn != true), place)
 
@@ -123,7 +123,7 @@ import TokenVaultPlatform
         }
         let refused = try #require(opening.unreadable)
         for one in refused { try check(one, in: session, place) }
-        // Nothing else is there. A list of what is damaged is refused as a whole.
+        // The vault has no other item. A list with a damaged item is refused as a whole.
         guard refused.allSatisfy({ $0.code != "corrupt" }) else { return }
         let listing = try vault.listAllServices()
         #expect(listing.items == expected.map(\.metadata), place)

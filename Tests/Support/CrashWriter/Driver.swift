@@ -33,7 +33,7 @@ struct Driver {
         try BlockingFileVault.create(
             at: FilePath(path), unlockMethod: testKey, configuration: configuration(state: state)
         ).close()
-        // A reader that is there all the time must see the same as one that comes afterwards.
+        // This reader stays open, and must see the same as a reader that opens the vault later.
         let reader = try BlockingFileVault.open(
             at: FilePath(path), configuration: configuration(state: state))
         try reader.unlock(with: testKey)
@@ -57,7 +57,7 @@ struct Driver {
         }
         let lines = Int.random(in: 1...24, using: &generator)
         victims[Int.random(in: 0...1, using: &generator)].wait(forLines: lines)
-        // Not always right behind a line: a step takes some hundred microseconds.
+        // The kills must not all come right behind a line: a step takes some hundred microseconds.
         usleep(UInt32.random(in: 0...1_500, using: &generator))
         for victim in victims.shuffled(using: &generator) { victim.kill() }
 

@@ -9,7 +9,7 @@ final class Victim {
     init(_ arguments: [String]) throws {
         var ends: [CInt] = [0, 0]
         guard Glibc.pipe(&ends) == 0 else { throw Failure("pipe: \(errno)") }
-        // The child must not hold the reading end, nor a later child this one's writing end.
+        // This child must not hold the reading end, and a later child must not hold this child's writing end.
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
         _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
         var actions = posix_spawn_file_actions_t()

@@ -111,7 +111,7 @@ class Desktop:
     # The bus
 
     def start_bus(self):
-        # No service files: nothing is started that the test did not start.
+        # Without service files, only the test itself starts services.
         config = f"{self.directory}/bus.conf"
         with open(config, "w") as file:
             file.write(
@@ -131,7 +131,7 @@ class Desktop:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
         )
-        # Written when it listens.
+        # The bus prints its address once it listens.
         self.bus_process.stdout.readline()
         self.connect()
 
@@ -187,7 +187,7 @@ class Desktop:
         self.stop_keyring()
         self.start_keyring(password)
 
-    # What other programs do
+    # Other programs
 
     def interface(self, path, name):
         return dbus.Interface(self.bus.get_object(SECRETS, path, introspect=False), name)
@@ -352,19 +352,19 @@ class Desktop:
             if connection.startswith(":") and connection not in others:
                 for number in range(1, int(serial)):
                     self.raw.sendall(method_return(connection, number, serial=number))
-                # Answered once the bus has passed on the replies.
+                # The answer comes once the bus has passed on the replies.
                 self.raw.sendall(call_driver("GetId", int(serial)))
                 receive(self.raw, rb"[0-9a-f]{32}")
                 self.wait_for(connection)
 
-    # Who listens
+    # Monitors
 
     def start_monitor(self):
         """Listens to every message on the bus from now on."""
         self.monitor = self.spawn(
             ["dbus-monitor", "--address", self.address], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
         )
-        # A monitor loses its name when it becomes one.
+        # A connection loses its name when it becomes a monitor.
         while b"NameLost" not in self.monitor.stdout.readline():
             pass
 
@@ -380,7 +380,7 @@ class Desktop:
         self.monitor.wait()
         return "\t".join(str(sum(word.encode() in line for line in heard)) for word in words)
 
-    # A person at a terminal
+    # A user at a terminal
 
     def converse(self, count, *words):
         """Runs the program of the first `count` words in a terminal, awaits each of the texts that follow, and
@@ -399,13 +399,13 @@ class Desktop:
         while True:
             try:
                 shown += os.read(terminal, 4096)
-            except OSError:  # EIO: nobody has it open any more.
+            except OSError:  # EIO: no process has it open any more.
                 break
         os.close(terminal)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         return f"{status}\t{shown.decode()!r}"
 
-    # A service that misbehaves as told
+    # A service that misbehaves on command
 
     def start_fake(self, *scenario):
         self.fake = self.spawn(

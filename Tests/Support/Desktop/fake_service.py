@@ -94,7 +94,7 @@ class Service(Object):
     def SearchItems(self, attributes, done, fail):
         if misbehave("search"):
             return
-        # In a search for a key; the first of all is one for commits under way.
+        # Only in a search for a key: the first search of all looks for commits under way.
         is_gone = "found-and-gone" in behaviours or "found-and-gone-later" in behaviours and items
         if is_gone and "account" in attributes:
             behaviours.difference_update({"found-and-gone", "found-and-gone-later"})

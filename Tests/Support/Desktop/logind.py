@@ -66,7 +66,7 @@ class Login:
             ["dbus-daemon", f"--config-file={config}", "--nofork", "--nopidfile", "--print-address"],
             stdout=subprocess.PIPE,
         )
-        # Written when it listens.
+        # The bus prints its address once it listens.
         self.bus_process.stdout.readline()
         self.bus = dbus.bus.BusConnection(self.address)
         self.bus.set_exit_on_disconnect(False)

@@ -35,7 +35,7 @@ struct ForkProbe {
                     write(ends[1], &byte, 1)
                     while true { pause() }
                 }
-                // Once it has come out of the fork.
+                // Waits until the child has come out of the fork.
                 while read(ends[0], &byte, 1) < 0, errno == EINTR {}
                 print(child)
                 fflush(nil)
@@ -69,14 +69,14 @@ struct ForkProbe {
         var changes: TokenChanges? = FileTokenStorage(vault, service: "s").changes()
         try vault.lockAutomatically(.after(.seconds(600)))
         let timer = ObjectIdentifier(LockTimer.shared)
-        // Once here, so that nothing is set up for the first time in a child.
+        // The first use sets everything up before the forks.
         _ = try usesOwn(path, state)
         let closed = try open(path, state)
         closed.close()
         _ = firstAnswered(by: closed)
         let isOver = Atomic(false)
         let threads = (0..<3).map { WorkerThread(name: "user-\($0)") }
-        // They hold the lock of the readers of changes, and that of the timer, as often as not.
+        // About half of the forks come while these threads hold the lock of a change reader or of the timer.
         let hub = ChangeHub()
         var other: TokenChanges? = hub.subscribe(service: "s")
         let busy = (0..<2).map { WorkerThread(name: "busy-\($0)") }
@@ -104,17 +104,17 @@ struct ForkProbe {
         for round in 0..<rounds {
             let child = fork()
             if child == 0 {
-                // A call that waits for ever ends by this.
+                // The alarm ends a call that waits for ever.
                 alarm(30)
                 if let answered = firstAnswered(by: vault) { _exit(CInt(10 + answered)) }
                 if key.withBytes({ _ in true }) != nil { _exit(2) }
                 if pages.isThere || pages.bytes.contains(where: { $0 != 0 }) { _exit(3) }
                 vault.lock()
                 vault.close()
-                // The parent's readers are nobody's here.
+                // The child drops the parent's readers.
                 changes = nil
                 other = nil
-                // The parent's timer has no thread here that would lock anything.
+                // A timer of the parent has no thread in the child, so it would lock nothing.
                 if ObjectIdentifier(LockTimer.shared) == timer { _exit(5) }
                 _exit((try? usesOwn(path, state)) == true ? 0 : 4)
             }

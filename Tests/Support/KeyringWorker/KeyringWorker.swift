@@ -35,7 +35,7 @@ struct KeyringWorker {
             let value = "fake token \(round) of \(name)"
             let generation = try storage.store(token: value, for: TokenKey(key))
             held[key] = value
-            // Nobody else writes this key.
+            // No other worker writes this key.
             guard try storage.metadata(for: TokenKey(key))?.generation == generation else {
                 fail("round \(round): another generation than the one acknowledged")
             }

@@ -35,7 +35,7 @@ struct MemoryProbe {
         exit(1)
     }
 
-    // Bytes that nothing else has, from which passphrase and secrets are made again for each cycle.
+    // Unique bytes, from which each cycle makes the passphrase and the secrets again.
     private let passphrase = Masked(length: 48)
     private let keyFile = Masked(length: 64)
     private let values = (0..<3).map { _ in Masked(length: 200) }
@@ -44,10 +44,10 @@ struct MemoryProbe {
         let configuration = FileVaultConfiguration(stateDirectory: state, keyDerivationCost: .minimum)
         let file = try BlockingFileVault.create(
             at: path, unlockMethod: .passphrase(passphrase.secret), configuration: configuration)
-        // At once: what is left now, something else takes the memory of soon.
+        // Searches at once, before other allocations reuse the memory.
         var kept = try Self.secrets(in: state)
         Self.expectGone(kept, search, after: "the vault was made")
-        // Enrolment makes another key and another pepper.
+        // Another enrolment makes another key and another pepper.
         for device in try file.devices() { _ = try file.removeDevice(device.id) }
         Self.expectGone(kept, search, after: "the device was removed")
         _ = try file.enrolDevice()
@@ -114,20 +114,20 @@ struct MemoryProbe {
         try vault.lockNow()
         let kept = Self.keys()
         let wiped = held.filter { key in !kept.contains { $0.isSame(as: key) } }
-        // Two keys for each of the three policies.
+        // Each of the three policies has two keys.
         guard wiped.count >= 6 else { Self.fail("locking wiped \(wiped.count) keys") }
         needles += wiped
         expectGone(0)
         let storage = vault.probedStorage
         for cycle in 1...cycles {
-            // A derivation from a passphrase costs more than all of the rest.
+            // A derivation from a passphrase costs more than the rest of the cycle.
             if cycle % 4 == 0 {
                 try vault.unlock(with: .passphrase(passphrase.secret))
             } else {
                 try vault.unlock(with: .keyFile(keyFile.secret))
             }
             for index in values.indices {
-                // The one that needs the passcode is not for a key file.
+                // A key file does not open the item with the passcode policy.
                 if index == 2, cycle % 4 != 0 { continue }
                 let secret = try storage.secret(for: TokenKey("key \(index)"))
                 guard secret?.count == values[index].length else { Self.fail("a value was not read") }

@@ -91,7 +91,7 @@ struct Needle {
 /// A search of all that this process can write. It reads the memory itself: the kernel has no way to pages
 /// of `memfd_secret`, and would show nothing of them. Nothing else may run meanwhile.
 struct MemorySearch {
-    // A page of its own for what is looked for, left out of the search.
+    // The needle has a page of its own, which the search leaves out.
     private let page: UnsafeMutableRawPointer
 
     init() {

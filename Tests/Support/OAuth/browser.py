@@ -102,7 +102,7 @@ class Browser:
             elif "user_code" in form.fields and user_code:
                 fields["user_code"] = user_code
             pages.append(self.submit(pages[-1], form, fields))
-            # The same page again says what was wrong.
+            # The same page again shows the mistake.
             if pages[-1].url == pages[-2].url and Form(pages[-1].body).fields.keys() == form.fields.keys():
                 break
         return pages

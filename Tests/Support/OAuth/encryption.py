@@ -45,7 +45,7 @@ def serve(front, name, path, version=None, ciphers=None):
         context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
         context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     context.load_cert_chain(path)
-    # The handshake is the business of each connection's own thread.
+    # Each connection's own thread does the handshake.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_port, pem

@@ -91,7 +91,7 @@ class Gate:
         try:
             with selectors.DefaultSelector() as selector:
                 selector.register(held.closed, selectors.EVENT_READ)
-                # Nobody sends a request before the answer to the last one: this is the end of the connection.
+                # No client sends a request before the previous answer: this is the end of the connection.
                 selector.register(connection, selectors.EVENT_READ)
                 ready = [key.fileobj for key, _ in selector.select()]
             if held.closed not in ready:
@@ -106,7 +106,7 @@ class Gate:
         with self.changed:
             released, self.held = self.held, Held()
             count = released.count
-            # The other end, which they watch, becomes readable.
+            # The other end, which the held threads watch, becomes readable.
             released.opening.close()
             self.changed.wait_for(lambda: released.count == 0, LONGEST_WAIT)
             released.closed.close()

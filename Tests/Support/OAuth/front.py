@@ -25,8 +25,8 @@ class Front:
         self.faults = Faults()
         self.gate = Gate()
         self.date_skew = 0
-        # SQLite has no `select_for_update`, by which a database of a production server lets one of two refreshes
-        # with the same token wait for the other.
+        # SQLite has no `select_for_update`, with which a production database lets one of two refreshes of the same
+        # token wait for the other.
         self.turn = threading.Lock()
 
     def __call__(self, environ, start_response):
@@ -102,7 +102,7 @@ class Handler(WSGIRequestHandler):
         return chunk
 
     def log_message(self, format, *args):
-        # The query may have a code in it.
+        # The query may contain a code.
         status = args[1] if len(args) > 1 else "-"
         path = getattr(self, "path", "-").partition("?")[0]
         logging.getLogger("tokenvault.requests").info("%s %s %s", self.command, path, status)
@@ -121,7 +121,7 @@ class LogStream:
 
 
 class Server(ThreadedWSGIServer):
-    # As many as connect before the first is accepted.
+    # Room for all connections before the first is accepted.
     request_queue_size = 1024
 
     def handle_error(self, request, client_address):

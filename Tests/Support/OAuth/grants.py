@@ -12,7 +12,7 @@ from oauth2_provider.settings import oauth2_settings
 
 from provider import DEVICE_GRANT
 
-# Seconds that the clock that dates ID tokens is ahead.
+# How many seconds the clock that dates ID tokens is ahead.
 id_token_skew = 0
 
 # RFC 8628, section 3.5: how many seconds longer a device has to wait after each `slow_down`.
@@ -58,7 +58,7 @@ class DeviceAuthorizationView(views.DeviceAuthorizationView):
         response = super().post(request, *args, **kwargs)
         if response.status_code != 200:
             return response
-        # The toolkit keeps the interval that it started with.
+        # The toolkit keeps the interval of its start.
         return JsonResponse(json.loads(response.content) | {"interval": oauth2_settings.DEVICE_FLOW_INTERVAL})
 
 

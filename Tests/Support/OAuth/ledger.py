@@ -26,7 +26,7 @@ def expire(token):
         found.expires = past()
         found.save()
     else:
-        # One without an access token is refused like one that is too old; the access token stays as it is.
+        # A refresh token without an access token is refused like an expired one; the access token stays unchanged.
         RefreshToken.objects.filter(pk=found.pk).update(access_token=None)
 
 

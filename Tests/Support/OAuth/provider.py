@@ -13,7 +13,7 @@ SERVICE_SECRET = "fake-secret-of-the-service"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 AUTHENTICATION_METHODS = ["none", "client_secret_post", "client_secret_basic"]
 
-# What a test may change and `reset` sets back.
+# The settings that a test may change, and that `reset` restores.
 KNOBS = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "ID_TOKEN_EXPIRE_SECONDS": 3600,
@@ -59,7 +59,7 @@ def toolkit(origin, pem):
         "PKCE_REQUIRED": True,
         "ROTATE_REFRESH_TOKEN": True,
         "REFRESH_TOKEN_REUSE_PROTECTION": True,
-        # RFC 9700: no `plain` challenge, no implicit and no password grant, `iss` in what the browser brings back.
+        # RFC 9700: no `plain` challenge, no implicit and no password grant, and `iss` in the answer of the browser.
         "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
         "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
         "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
@@ -69,7 +69,7 @@ def toolkit(origin, pem):
 
 
 def set_up(directory, origin, pem):
-    # Not below a warning: oauthlib says tokens when it debugs.
+    # Nothing below a warning: oauthlib's debug messages contain tokens.
     logging.basicConfig(filename=f"{directory}/log", level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     logging.captureWarnings(True)
     settings.configure(
@@ -86,9 +86,9 @@ def set_up(directory, origin, pem):
         ROOT_URLCONF="urls",
         LOGIN_URL="/login/",
         USE_TZ=True,
-        # A password takes no time: it is a fake one.
+        # Hashing a fake password need not take time.
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
-        # Tables are made from the models, without the history of their changes.
+        # Tables are made from the models, without their migrations.
         MIGRATION_MODULES={"auth": None, "contenttypes": None, "oauth2_provider": None},
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
         TEMPLATES=[
@@ -108,7 +108,7 @@ def set_up(directory, origin, pem):
                 "ENGINE": "django.db.backends.sqlite3",
                 "NAME": f"{directory}/database",
                 "CONN_MAX_AGE": None,
-                # Writers wait for one another from the start, rather than fail when they come to write.
+                # Writers wait for one another from the start, rather than failing when they begin to write.
                 "OPTIONS": {
                     "timeout": 300,
                     "transaction_mode": "IMMEDIATE",

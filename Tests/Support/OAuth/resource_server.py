@@ -13,7 +13,7 @@ from oauth2_provider.www_authenticate import build_bearer_challenge, challenge_s
 @method_decorator(csrf_exempt, name="dispatch")
 class Echo(ProtectedResourceMixin, View):
     def unauthenticated_response(self, request, verified):
-        # RFC 6750, section 3: no error code where no token was sent.
+        # RFC 6750, section 3: no error code for a request without a token.
         error = getattr(verified, "oauth2_error", None) if request.headers.get("Authorization") else None
         response = JsonResponse({"error": "unauthorized"}, status=challenge_status(error))
         response["WWW-Authenticate"] = build_bearer_challenge(request, error, "api", resource_metadata_url=None)

@@ -28,7 +28,7 @@ class Keeper:
         self.directory = directory
         self.facts = provider.set_up(directory, self.origin, make_key())
 
-        # What can be imported once Django is set up.
+        # These modules can be imported once Django is set up.
         import grants
         import ledger
         from django.core.wsgi import get_wsgi_application
@@ -41,7 +41,7 @@ class Keeper:
     def start(self):
         return {"origin": self.origin, "port": self.server.server_port, "issuer": f"{self.origin}/o", **self.facts}
 
-    # What was asked
+    # Requests
 
     def count(self):
         return self.front.record.counts() | {"faults": dict(self.front.faults.used)}
@@ -60,7 +60,7 @@ class Keeper:
         if tokens:
             self.ledger.clear()
 
-    # What goes wrong
+    # Faults
 
     def fail(self, path, how, times=1, headers=None, body=None, grant_type=None, method=None):
         from faults import Fault
@@ -100,7 +100,7 @@ class Keeper:
     def proxied(self):
         return {"requests": self.connect_proxy.requests}
 
-    # What the provider does
+    # Settings of the provider
 
     def lifetime(self, seconds, id_token=None):
         self.settings.ACCESS_TOKEN_EXPIRE_SECONDS = seconds
@@ -116,7 +116,7 @@ class Keeper:
     def rotate_key(self, keep=True):
         return {"keys": rotate(self.settings, keep)}
 
-    # What it has
+    # Contents of the provider
 
     def sessions(self, user=None):
         return self.ledger.sessions(user)
@@ -133,7 +133,7 @@ class Keeper:
     def revoke(self, token):
         self.ledger.revoke(token)
 
-    # What a person does
+    # Actions of a user
 
     def visit(self, user, url, approve, user_code=None):
         from browser import Browser
@@ -141,7 +141,7 @@ class Keeper:
         account = next(account for account in self.facts["users"] if account["name"] == user)
         pages = Browser(account["name"], account["password"]).answer(url, approve, user_code)
         last = pages[-1]
-        # Where it ended without the query, which may have a code in it.
+        # The final address without its query, which may contain a code.
         parts = urlsplit(last.url)
         return {
             "status": last.status,
@@ -181,13 +181,13 @@ def obey(keeper, line):
 
 def main():
     answers = sys.stdout
-    # Nobody else says anything there.
+    # No other code prints to the original output.
     sys.stdout = sys.stderr
     keeper = Keeper(sys.argv[1])
     print(json.dumps({"ok": True} | keeper.start()), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(obey(keeper, line)), file=answers, flush=True)
-    # Requests that hang are not waited for.
+    # Does not wait for requests that hang.
     os._exit(0)
 
 

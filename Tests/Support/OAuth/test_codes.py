@@ -19,7 +19,7 @@ class CodeTests(ProviderTests):
         page = self.provider.do("browse", url=url)
         self.assertEqual((page["status"], page["body"], page["url"]), (200, "done", listener.url))
         query = listener.queries[-1]
-        # RFC 9207: who answered.
+        # RFC 9207: the issuer of the answer.
         self.assertEqual((query["state"], query["iss"]), ("fake-state", self.provider.facts["issuer"]))
         answer = self.exchange(listener, verifier)
         self.assertEqual(answer.status, 200)

@@ -29,7 +29,7 @@ class DeviceTests(ProviderTests):
         answer = self.poll(device)
         self.assertEqual(answer.status, 200)
         self.assertEqual(self.echo(answer.json["access_token"]).json["user"], "alice")
-        # One code, one session.
+        # A code gives one session.
         self.assertError(self.poll(device), "device_not_found", 404)
         self.assertEqual(self.provider.do("sessions")["families"], 1)
         self.assertEqual(self.refresh(answer.json, "device").status, 200)

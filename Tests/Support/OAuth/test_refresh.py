@@ -13,7 +13,7 @@ class RefreshTests(ProviderTests):
         answer = self.refresh(first)
         self.assertEqual(answer.status, 200)
         self.assertNotEqual(answer.json["refresh_token"], first["refresh_token"])
-        # With a new ID token, in which there is no nonce.
+        # The answer has a new ID token, without a nonce.
         self.assertEqual(
             sorted(answer.json), ["access_token", "expires_in", "id_token", "refresh_token", "scope", "token_type"]
         )
@@ -30,7 +30,7 @@ class RefreshTests(ProviderTests):
         self.assertEqual((again.status, again.json), (400, {"error": "invalid_grant"}))
         self.assertEqual(self.echo(second["access_token"]).status, 401)
         self.assertEqual(self.refresh(second).json, {"error": "invalid_grant"})
-        # And no other one.
+        # The other session goes on.
         self.assertEqual(self.refresh(other).status, 200)
         self.assertEqual(self.provider.do("sessions")["families"], 1)
 
@@ -86,7 +86,7 @@ class RefreshTests(ProviderTests):
             self.assertEqual((answer.status, answer.body), (200, b""))
             self.assertEqual(self.echo(tokens["access_token"]).status, 401)
             self.assertEqual(self.refresh(tokens).json, {"error": "invalid_grant"})
-        # RFC 7009, section 2.2: a token that is not there is as good as revoked.
+        # RFC 7009, section 2.2: an unknown token counts as revoked.
         answer = self.post("/o/revoke_token/", token="fake", client_id=self.clients["browser"])
         self.assertEqual((answer.status, answer.body), (200, b""))
 

@@ -43,7 +43,7 @@ struct VaultWorker {
                 let value = "\(name) \(round) " + String(repeating: "x", count: Int(generator.next() % 3_000))
                 let generation = try storage.store(token: value, for: TokenKey(key))
                 own[key] = value
-                // Another process may have compacted meanwhile, and nobody else writes this key.
+                // Another process may have compacted meanwhile, but no other process writes this key.
                 guard try storage.metadata(for: TokenKey(key))?.generation == generation else {
                     fail("round \(round): another generation than the one acknowledged")
                 }
@@ -55,7 +55,7 @@ struct VaultWorker {
                 try count(in: storage)
                 counted += 1
             case 8:
-                // All of one letter: a reader that sees two letters has seen a half.
+                // The value repeats one letter, so a reader that sees two letters has seen a mixture.
                 let letter = String(UnicodeScalar(UInt8(97 + generator.next() % 26)))
                 try storage.store(
                     token: String(repeating: letter, count: 100 + Int(generator.next() % 5_000)),

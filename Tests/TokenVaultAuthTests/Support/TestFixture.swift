@@ -73,7 +73,7 @@ struct TestFixture: Sendable {
     var configuration: TokenManager.Configuration {
         var configuration = TokenManager.Configuration()
         configuration.clock = { [clock] in clock.now }
-        // Waiting between attempts takes no time, and the clock goes on.
+        // A wait between attempts takes no real time, but advances the clock.
         configuration.sleep = { [clock, pauses] duration in
             pauses.add(duration)
             clock.advance(by: duration / .seconds(1))

@@ -209,7 +209,7 @@ import TokenVaultAuth
         #expect(other.status == 0 && other.output == "fake-other", "\(other.error)")
         let asked = try #require(server.asked.last)
         #expect(asked.form["subject_token"] == "fake-own" && asked.form["scope"] == "read")
-        // Nothing of the profile's own request is for the other service.
+        // Parameters of the profile's own request do not go to the other service.
         #expect(!asked.body.contains("audience=own") && !asked.body.contains("urn%3Aown"), "\(asked.body)")
         let bounded = try home.run("token", "work", "--audience", "billing", "--min-valid", "30m")
         #expect(bounded.error.contains("less than --min-valid"), "\(bounded.error)")
@@ -294,12 +294,12 @@ import TokenVaultAuth
             if let address {
                 #expect(outcome.error.contains(address))
             } else {
-                // Nothing was ended.
+                // The session continues.
                 #expect(try home.run("token", "work").output == "fake-1")
             }
         }
         #expect(try home.run("token", "work").status == 3)
-        // The page is shown even if the provider could not be told.
+        // The page is shown even if the provider could not be notified.
         try SaidWorker(
             signIn: SaidWorker.signedIn(
                 "fake-1",

@@ -71,7 +71,7 @@ import TokenVaultAuth
         let exchanged = try home.run("token", "work", "--audience", "billing", "--headers-for", url)
         #expect(exchanged.status == 0, "\(exchanged.error)")
         let all = server.asked.compactMap { $0.proof }
-        // Each of the two needed a nonce.
+        // The refresh and the exchange each needed a nonce.
         #expect(Set(all.map(\.thumbprint)) == [proof.thumbprint] && all.count == sent.count + 4)
         let parts = exchanged.output.split(separator: "\n").map(String.init)
         let other = try #require(ReadProof(parts.last.map { String($0.dropFirst("DPoP: ".count)) }))

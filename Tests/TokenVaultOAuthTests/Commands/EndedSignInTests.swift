@@ -48,7 +48,7 @@ private struct HeldWorker {
         let login = try home.start(
             ["login", "work", "--issuer", "https://id.example.com", "--client-id", "fake", "--no-browser"],
             without: "VAULTCTL_KEY_FILE")
-        // It is ended when its answer is there.
+        // The signal comes once the answer has arrived.
         said.wait()
         login.send(signal)
         let outcome = try login.end()
@@ -65,7 +65,7 @@ private struct HeldWorker {
         let login = try home.signIn(at: "https://id.example.com")
         worker.isAsked.wait()
         login.send(SIGHUP)
-        // It was taken: the next one is another.
+        // The program has taken the first signal, so the next one is separate.
         while login.isAt("signals"), !login.isAt("patience") {}
         login.send(SIGHUP)
         worker.answers.open()
@@ -147,7 +147,7 @@ private struct HeldWorker {
         try login.fill()
         answer.open()
         login.send(signal)
-        // The worker does not end with its input: the second signal ends it.
+        // The worker does not end with its input, so the second signal ends it.
         while login.isAt("signals"), !login.isAt("patience") {}
         login.send(signal)
         let hasEnded = login.hasEnded()
@@ -160,7 +160,7 @@ private struct HeldWorker {
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func aSignalAtTheBeginningEndsIt(_ signal: Int32) throws {
         let home = try SignInHome(nil)
-        // It ends with its input, or says that it did not.
+        // The worker ends with its input, or leaves a file if it does not.
         try SaidWorker(signIn: "timeout 60 cat >/dev/null || : >'\(home.path)/late'").place(in: home)
         for _ in 0..<20 {
             let login = try home.start([
@@ -197,7 +197,7 @@ private struct HeldWorker {
             ], without: "VAULTCTL_KEY_FILE")
         said.wait()
         login.stop()
-        // Another program's clock says when its time is over.
+        // Another program measures the time, because this command is stopped.
         #expect(try RunningCommand("/bin/sleep", ["22"], [:]).end().status == 0)
         try tell("CONT")
         login.send(SIGCONT)

@@ -83,7 +83,7 @@ import TokenVaultPlatform
         asked.wait()
         command.stop()
         waits.open()
-        // The worker's own clock says when the time of its caller is over.
+        // The worker measures when the time of its caller has passed.
         late.wait()
         command.send(SIGCONT)
         let outcome = try command.end()
@@ -273,7 +273,7 @@ import TokenVaultPlatform
         let start = ContinuousClock.now
         if let signal { command.send(signal) }
         let outcome = try command.end()
-        // Nobody who wants to go waits as long as one who does not.
+        // A signal shortens the wait of 300 s. Without a signal, the timeout of 10 s applies.
         #expect(ContinuousClock.now - start < .seconds(20))
         #expect(outcome.status == signal.map { 128 + $0 } ?? 10, "\(outcome.error)")
         #expect(
@@ -372,7 +372,7 @@ import TokenVaultPlatform
         let home = try signedIn()
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)).place(in: home)
         var statuses = Set<Int32>()
-        // Fewer than that are too few to load the program.
+        // A lower limit is too small to load the program.
         for limit in Array(6...16) + [20, 24, 32, 40, 48, 64, 128] {
             let outcome = try RunningCommand(
                 "/bin/bash",
@@ -395,7 +395,7 @@ import TokenVaultPlatform
         let home = try signedIn()
         try SaidWorker(refresh: SaidWorker.refreshed("fake-2", #","expiresIn":3600"#)).place(in: home)
         var (successes, refusals) = (0, 0)
-        // Room for the stacks of so many threads, and more: whatever more there is, it is enough.
+        // From room for few thread stacks upwards. Once the memory is enough, more memory is enough as well.
         for megabytes in stride(from: 40, to: 400, by: 8) {
             let outcome = try RunningCommand(
                 "/bin/bash",

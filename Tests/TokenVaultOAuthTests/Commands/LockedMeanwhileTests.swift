@@ -73,7 +73,7 @@ import TokenVaultAuth
         _ = try command.expect(after: "cannot be stored yet", until: "\n")
         command.stop()
         #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
-        // Another program's clock says when its time is over.
+        // Another program measures the time, because this command is stopped.
         #expect(try RunningCommand("/bin/sleep", ["32"], [:]).end().status == 0)
         command.send(SIGCONT)
         let outcome = try command.end()

@@ -24,14 +24,14 @@ import TokenVaultAuth
         #expect(json["expires"].text.hasSuffix("Z"))
         #expect(try home.run("profiles").output == "work\tsigned-in\t\(provider.issuer)\n")
         #expect(try provider.tell("sessions", ["user": "alice"])["families_ever"].number == 1)
-        // The options are kept.
+        // The profile keeps the options.
         #expect(try home.run("login", "work").status == 0)
         #expect(try provider.tell("sessions", ["user": "alice"])["families_ever"].number == 2)
         #expect(try home.run("token", "work").output != token.output)
-        // The session before is over at the provider.
+        // The previous session has ended at the provider.
         #expect(try provider.tell("sessions", ["user": "alice"])["refresh_tokens"].number == 1)
         #expect(try provider.tell("state", ["token": token.output])["state"].text != "live")
-        // Nothing of it is among a person's own items.
+        // The user's own items contain nothing of the session.
         #expect(try home.run("list").output.isEmpty)
         #expect(
             try home.run("list", "--service", "vaultctl.login").output
@@ -54,9 +54,9 @@ import TokenVaultAuth
         let outcome = try login.end()
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(outcome.output.isEmpty)
-        // No browser comes back to a port here.
+        // A device sign-in has no redirect port to check.
         #expect(outcome.error.contains("check --client-id and --scope\n"), "\(outcome.error)")
-        // The name alone signs in on a device again, and what says all uses a browser.
+        // The name alone signs in on a device again, and a sign-in with all options uses a browser.
         let again = try home.start(["login", "tv"], without: "BROWSER")
         try provider.tell(
             "approve-device", ["user_code": try again.expect(after: "enter the code ", until: "\n")])
@@ -83,7 +83,7 @@ import TokenVaultAuth
         #expect(try home.start(first + ["--device"]).end().status == 0)
         #expect(try home.run("login", "work").status == 0)
         #expect(home.asked("device").count == 2)
-        // What says all says also how.
+        // A sign-in with all options also decides the sign-in method.
         #expect(try home.start(first + ["--no-browser"]).end().status == 0)
         #expect(try home.run("login", "work", "--no-browser").status == 0)
         #expect(home.asked("device").count == 2)
@@ -129,7 +129,7 @@ import TokenVaultAuth
         let families = { try provider.tell("sessions", ["user": "alice"])["refresh_tokens"].number }
         #expect(try families() == 2)
         try provider.tell("fail", ["path": "/o/revoke_token/", "how": "500", "times": 9])
-        // It is kept, and taken back by its opposite.
+        // The profile keeps the option, and the opposite option removes it.
         #expect(try home.run("login", "work").status == 0)
         #expect(try families() == 3)
         let untold = try home.run("login", "work", "--revoke")
@@ -273,7 +273,7 @@ import TokenVaultAuth
         #expect(
             login.error.contains("certificate is not trusted here")
                 && login.error.contains("update-ca-certificates"), "\(login.error)")
-        // One who is not there is told as that.
+        // A provider without a listener gets its own message.
         let absent = try UnansweredPort()
         let refused = try home.run(
             "login", "work", "--issuer", "https://127.0.0.1:\(absent.number)/o", "--client-id", "fake")
@@ -376,7 +376,7 @@ import TokenVaultAuth
         let late = try home.start(["login", "work", "--no-browser", "--timeout", "12"] + client).end()
         #expect(late.status == 10 && late.error.contains("nobody signed in in time"), "\(late.error)")
         #expect(late.error.contains("check --client-id, --redirect-uri and --scope first"), "\(late.error)")
-        // Nothing was shown that somebody could have signed in at.
+        // No sign-in address was shown.
         try provider.tell(
             "fail", ["path": "/o/.well-known/openid-configuration", "how": "hang", "times": 9])
         let silent = try home.start(["login", "work", "--no-browser", "--timeout", "8"] + client).end()
@@ -439,7 +439,7 @@ import TokenVaultAuth
         let refused = try home.run(
             "login", "work", "--client-id", "fake-other", "--client-secret-file", secret, "--timeout", "5")
         #expect(refused.status != 0)
-        // What was there goes on.
+        // The previous session continues.
         #expect(try home.run("token", "work").status == 0)
     }
 
@@ -455,7 +455,7 @@ import TokenVaultAuth
             "login", "work", "--issuer", provider.issuer, "--client-id", provider.clientID("browser"),
             "--no-browser",
         ])
-        // Whoever has it open for writing is alive.
+        // The pipe has a writer while the worker is alive.
         let reader = open(pipe, O_RDONLY | O_CLOEXEC)
         try #require(reader >= 0)
         defer { close(reader) }

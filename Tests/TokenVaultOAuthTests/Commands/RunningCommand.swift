@@ -28,7 +28,7 @@ final class RunningCommand {
         unlink(&path)
         output = FileDescriptor(rawValue: file)
         let ends = try FileDescriptor.pipe()
-        // Other children of this process do not keep them open.
+        // Other children of this process must not hold these descriptors.
         for end in [file, ends.readEnd.rawValue, ends.writeEnd.rawValue] {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
         }
@@ -42,7 +42,7 @@ final class RunningCommand {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID, which Swift's Glibc does not show; signals as a login shell has them.
+        // POSIX_SPAWN_SETSID, which Swift's Glibc does not declare. Signals are set as in a login shell.
         posix_spawnattr_setflags(
             &attributes, Int16(0x80 | CInt(POSIX_SPAWN_SETSIGDEF) | CInt(POSIX_SPAWN_SETSIGMASK)))
         var signals = sigset_t()

@@ -42,7 +42,7 @@ import TokenVault
             #expect(outcome.status == 0, "\(outcome.error)")
         }
         for name in names {
-            // It cannot be reached: what counts is what was sent where.
+            // No provider can be reached here. The test checks which requests went where.
             #expect(try home.run("token", name).status == 8)
         }
         #expect(home.asked("refresh").count >= names.count)

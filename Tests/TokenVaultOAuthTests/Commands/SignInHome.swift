@@ -28,13 +28,14 @@ final class SignInHome {
     /// A home, whose browser is that of alice.
     init(_ provider: RunningProvider?, worker: Worker = .real) throws {
         self.provider = provider
-        // Beside the tests, whichever program loads them.
+        // The programs are beside the tests, whichever program loads the tests.
         let tests =
             try CommandLine.arguments.first { $0.hasSuffix(".xctest") }
             ?? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        // Whole: the program passes a relative XDG directory over, and would make its vault in the person's own.
+        // An absolute path: the program ignores a relative XDG directory, and would create its vault in the
+        // user's own.
         built = FilePath(URL(fileURLWithPath: tests).path).removingLastComponent()
-        // On the file system of the programs, which are linked into it.
+        // On the file system of the programs, because they are hard-linked into the directory.
         var template = Array(built.appending("sign-in-XXXXXX").string.utf8CString)
         path = String(cString: try #require(mkdtemp(&template)))
         for directory in ["bin", "run"] { try #require(mkdir("\(path)/\(directory)", 0o700) == 0) }
@@ -72,8 +73,8 @@ final class SignInHome {
     @discardableResult
     func script(_ name: String, _ text: String) throws -> String {
         let file = "\(path)/bin/\(name)"
-        // By a program of its own: one that this process had open for writing could still be so in a child that another test
-        // is just starting, and would not be run then (ETXTBSY).
+        // Another program writes the file. With a descriptor of this process, a child of another test could
+        // still hold it for writing, and executing the file would fail (ETXTBSY).
         let written = try RunningCommand(
             "/bin/bash", ["-c", "printf '#!/bin/bash\\n%s\\n' \"$TEXT\" >\"$FILE\" && chmod 700 \"$FILE\""],
             ["TEXT": text, "FILE": file, "PATH": "/usr/bin:/bin"]

@@ -20,12 +20,12 @@ import TokenVaultAuth
         #expect(home.contents("started") == nil)
         try home.place(.missing)
         #expect(try home.run("token", "work").output == token)
-        // Due, but still good: it is printed all the same.
+        // A token that is due but still valid is printed.
         try await home.age()
         let due = try home.run("token", "work", "--min-valid", "1h")
         #expect(due.output == token && due.status == 0, "\(due.error)")
         #expect(due.error.contains("install vaultctl-oauth"), "\(due.error)")
-        // Over.
+        // The token has expired.
         _ = try await home.expire()
         let over = try home.run("token", "work")
         #expect(over.status == 8 && over.output.isEmpty && over.error.contains("install vaultctl-oauth"))
@@ -65,7 +65,7 @@ import TokenVaultAuth
         #expect(try home.run("token", "work").output == token.output)
         #expect(try provider.requests("refresh_token") == 1)
         #expect(try provider.tell("state", ["token": token.output])["state"].text == "live")
-        // Who was signed in and the ID token are kept.
+        // The session keeps its user and the ID token.
         let (user, tokens) = try await home.withManager { manager in
             (try await manager.currentUser(), try await manager.currentTokens())
         }
@@ -145,7 +145,7 @@ import TokenVaultAuth
         #expect(try provider.tell("state", ["token": renewed.output])["state"].text == "live")
         #expect(try provider.requests("refresh_token") == 1)
         #expect(try home.run("token", "work").output == renewed.output)
-        // Asked for on purpose: one that is still good is no renewed one.
+        // With --renew, a token that is still valid is not enough.
         try home.place(.missing)
         let failed = try home.run("token", "work", "--renew")
         #expect(failed.status == 8 && failed.output.isEmpty, "\(failed.error)")
@@ -245,7 +245,7 @@ import TokenVaultAuth
         #expect(mistake.status == 64 && mistake.error.contains("--read-only"), "\(mistake.error)")
         let readOnly = try home.run("token", "work", "--read-only")
         #expect(readOnly.status == 1 && readOnly.error.contains("leave --read-only out"), "\(readOnly.error)")
-        // A vault that may not grow: SIGXFSZ is ignored, so that writing fails.
+        // The vault cannot grow: SIGXFSZ is ignored, so that writing fails.
         let full = try RunningCommand(
             "/bin/bash",
             ["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" token work", home.program], home.environment
@@ -326,12 +326,12 @@ import TokenVaultAuth
         try SaidWorker(refresh: "exit 1").place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
         let note = "a renewal was begun, and nothing of use came of it"
-        // The token has no end that is known, so that nothing is asked.
+        // The token has no known expiry, so the provider is not asked.
         #expect(try !home.run("token", "work").error.contains(note))
         #expect(try home.run("token", "work", "--renew", "--timeout", "20").status == 10)
         let later = try home.run("token", "work")
         #expect(later.status == 0 && later.output == "fake-1" && later.error.contains(note), "\(later.error)")
-        // It is due, and good for a while yet.
+        // The token is due, but valid for some time.
         try await home.age()
         let due = try home.run("token", "work", "--min-valid", "1h", "--timeout", "20")
         #expect(due.status == 0 && due.output == "fake-1" && due.error.contains(note), "\(due.error)")

@@ -49,12 +49,12 @@ import TokenVaultAuth
         try home.signIn()
         let tokens = try await home.expire()
         try home.place(.script(script))
-        // Only the one that hangs is waited for to the end.
+        // Only the worker that hangs uses the whole time.
         let outcome = try home.run("token", "work", "--timeout", script.hasPrefix("cat") ? "2" : "60")
         #expect(outcome.status == status, "\(outcome.error)")
         #expect(outcome.output.isEmpty && outcome.error.split(separator: "\n").count == 1, "\(outcome.error)")
         #expect(outcome.error.hasPrefix("vaultctl: "))
-        // The session is still there, and goes on: nothing was lost.
+        // The session is still stored with its token.
         let kept = try await home.withManager { try await $0.currentTokens() }
         #expect(kept?.refreshToken == tokens.refreshToken)
     }
@@ -108,7 +108,7 @@ import TokenVaultAuth
         ]
         let policy = "after-first-unlock-this-device-only"
         #expect(try home.start(login + ["--policy", policy]).end().status == 0)
-        // It stays, also when the session is another one.
+        // The policy stays, also for another session.
         #expect(try home.run("logout", "work").status == 0)
         #expect(try home.run("login", "work", "--no-browser").status == 0)
         for key in ["profile/work", "auth/session/work"] {
@@ -161,7 +161,7 @@ import TokenVaultAuth
         }
         #expect(secrets.count == 6)
         for secret in secrets { #expect(!seen.contains(secret)) }
-        // What opens the vault is not among what the worker was told.
+        // The worker got nothing that opens the vault.
         #expect(!seen.contains("VAULTCTL") && !seen.contains("vault.key"))
         #expect(try #require(home.contents("input")).contains(try #require(first.refreshToken)))
     }

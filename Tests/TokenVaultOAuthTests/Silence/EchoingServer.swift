@@ -20,7 +20,7 @@ struct EchoingServer {
         let (secret, given) = (search.make(), search.make())
         (self.search, self.secret, self.given) = (search, secret, given)
         server = try await ScriptedServer { asked in
-            // Also in the form that it came in.
+            // The answers repeat the request as well.
             Self.kinds(given, "\(asked.body) \(asked.headers)".replacing("\"", with: "'"))[number]
         }
     }
@@ -122,14 +122,14 @@ struct EchoingServer {
         let origin = RequestOrigin(scheme: "http", host: "127.0.0.1", port: server.port)
         let api = AuthorizedHTTPClient(
             authorizer: TokenAuthProvider(manager: manager, allowedOrigins: [origin]), maximumRedirects: 1)
-        // The server's own answer is the caller's, who may print it; what is thrown is ours.
+        // The server's own answer belongs to the caller, and may be printed. A thrown error is ours.
         do {
             _ = try await api.execute(HTTPClientRequest(url: "\(server.origin)/x"), timeout: .seconds(3_600))
         } catch { listener.hear(error) }
         await listener.attempt { try await manager.refreshTokens() }
         listener.hear(await manager.authState())
         await listener.attempt { try await manager.revokeTokens() }
-        // Their connections have had requests with tokens in them.
+        // The connections of these objects carried requests with tokens.
         for value in [manager, api, client.transport] as [Any] { listener.hear(value) }
     }
 }

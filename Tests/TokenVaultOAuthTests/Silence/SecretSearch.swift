@@ -28,7 +28,7 @@ final class SecretSearch: Sendable {
 
     /// The secrets that are in `text` in some form, each with what is around it in one place.
     func found(in text: String) -> [String: String] {
-        // By the first eight bytes of a form: all of them are looked for at once.
+        // Indexes the forms by their first eight bytes, so that one pass looks for all of them.
         var beginnings: [UInt64: [(form: [UInt8], secret: String)]] = [:]
         for secret in secrets.withLock({ $0 }) {
             for form in Self.forms(of: secret).map({ Array($0.utf8) }) {
@@ -63,7 +63,8 @@ final class SecretSearch: Sendable {
                 bytes.map { String(format: isUpper ? "%02X" : "%02x", $0) }.joined(separator: separator))
         }
         forms.insert(bytes.map(String.init).joined(separator: ", "))
-        // Base64 is another for each place that a text may begin at; only what is the secret's own counts.
+        // Base64 differs with the place where a text begins. Only the characters that come from the secret
+        // count.
         for offset in 0..<3 {
             let whole = (Data(repeating: 0x20, count: offset) + bytes).base64EncodedString()
             let own = whole.dropFirst(offset == 0 ? 0 : offset + 1).prefix(14 - offset)

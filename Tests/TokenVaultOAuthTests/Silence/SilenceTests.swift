@@ -74,7 +74,7 @@ import TokenVaultCrypto
         proxied.proxy = .server(
             host: "127.0.0.1", port: 1, authorization: .basic(username: "a", password: search.make()))
         listener.hear(proxied)
-        // The code is used.
+        // The code was used before.
         await listener.attempt { try await client.exchange(answer, of: request) }
 
         let manager = client.tokenManager(storage: InMemoryTokenStorage(service: "s"), account: "a")
@@ -95,7 +95,7 @@ import TokenVaultCrypto
         for value in [renewed, manager, manager.board.snapshot, await manager.authState()] as [Any] {
             listener.hear(value)
         }
-        // A token that comes back: the session is over.
+        // The first refresh token comes again, which ends the session.
         await listener.attempt {
             try await client.refreshRequestProvider(
                 RefreshRequest(
@@ -144,7 +144,7 @@ import TokenVaultCrypto
         let victim = try scene.run(endingAt: "trapping", environment: [backtrace])
         #expect([SIGTRAP, SIGILL].contains(victim.signal))
         #expect(victim.errors.contains("Program crashed"))
-        // The tokens it had got are those that the next one is given.
+        // The next process gets the tokens that the crashed process had received.
         #expect(try scene.run().token != nil)
         add(try scene.record()?.tokens)
         #expect(search.count >= 4)

@@ -66,7 +66,7 @@ enum Child {
         for (descriptor, number) in descriptors {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
-        // What another test has just opened, and not yet kept from children.
+        // Closes descriptors that another test has just opened without close-on-exec.
         let inherited = Set(descriptors.map(\.1))
         for number in 3..<64 as Range<Int32> where !inherited.contains(number) {
             posix_spawn_file_actions_addclose(&actions, number)
@@ -86,7 +86,7 @@ enum Child {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID, which Swift's Glibc does not show; signals as a login shell has them.
+        // POSIX_SPAWN_SETSID, which Swift's Glibc does not declare. Signals are set as in a login shell.
         var flags = Int32(POSIX_SPAWN_SETSIGDEF) | Int32(POSIX_SPAWN_SETSIGMASK)
         if newSession { flags |= 0x80 }
         posix_spawnattr_setflags(&attributes, Int16(flags))

@@ -15,7 +15,7 @@ final class PseudoTerminal {
         _ sandbox: Sandbox, program: String = Child.program, _ arguments: [String], output: Int32? = nil,
         type: String = "dumb", columns: UInt16 = 0
     ) throws {
-        // What posix_openpt, unlockpt and ptsname do, which Swift's Glibc does not show.
+        // Does what posix_openpt, unlockpt and ptsname do, which Swift's Glibc does not declare.
         keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         let (unlock, number): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
         var zero: Int32 = 0
@@ -28,7 +28,7 @@ final class PseudoTerminal {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // The first terminal that a session's leader opens becomes its controlling one.
+        // The first terminal that the leader of a session opens becomes its controlling terminal.
         posix_spawn_file_actions_addopen(&actions, 0, name, O_RDWR, 0)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         posix_spawn_file_actions_adddup2(&actions, output ?? 0, 1)
@@ -107,7 +107,7 @@ final class PseudoTerminal {
     private func read() -> String {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {
-            // A program that shows nothing for so long never will: the test fails instead of hanging.
+            // Without output for this long, the test fails instead of hanging.
             var waiting = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
             guard poll(&waiting, 1, 60_000) != 0 else {
                 shown += "[nothing for a minute]"
@@ -115,7 +115,8 @@ final class PseudoTerminal {
                 return ""
             }
             let count = Glibc.read(keyboard, &buffer, buffer.count)
-            // Without the carriage returns that the terminal adds: with one, a newline is another Character.
+            // Removes the carriage returns that the terminal adds: a newline after one is a single Character
+            // in Swift.
             if count > 0 {
                 let bytes = buffer.prefix(count).filter { $0 != UInt8(ascii: "\r") }
                 if bytes.isEmpty { continue }

@@ -79,7 +79,7 @@ func expectOneLine(
     #expect(outcome.output.isEmpty, sourceLocation: sourceLocation)
     let lines = outcome.error.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count == 2 && lines.last == "", "\(outcome.error)", sourceLocation: sourceLocation)
-    // What happened, and what to do.
+    // The line says what happened and what to do.
     #expect(outcome.error.hasPrefix("vaultctl: "), "\(outcome.error)", sourceLocation: sourceLocation)
     #expect(
         outcome.error.split(separator: ": ").count >= 3, "\(outcome.error)", sourceLocation: sourceLocation)

@@ -29,7 +29,7 @@ class Export:
         fields.add("header", header)
         self.front = fields.finish()
         self.state = bindings.crypto_secretstream_xchacha20poly1305_state()
-        # The state after a header is read is that after it was made; making one would take random bytes.
+        # The state after reading a header equals the state after making it. Making one would use random bytes.
         stream = derive(key, "tokenvault 1 export stream", salt)
         bindings.crypto_secretstream_xchacha20poly1305_init_pull(self.state, header, stream)
         self.messages, self.count = [], 0
@@ -43,7 +43,7 @@ class Export:
         self.messages.append(u32(len(sealed)) + sealed)
 
     def item(self, item, kind=1, policy=None, zero=bytes(2), length=None):
-        # The stream is sealed as a whole: zeros only say that the policy is the owner's choice.
+        # The stream is sealed as a whole: zeros only mean that the policy is the owner's choice.
         item.proof = None if item.marked else bytes(16)
         metadata, body = items.metadata(item), items.body(item.value)
         length = u32(len(metadata)) if length is None else length

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 FORMAT = Path(__file__).resolve().parents[3] / "Sources/TokenVault/Documentation.docc/Format.md"
-# Of the tables that describe no bytes.
+# The titles of tables that describe no bytes.
 OTHERS = {"libsodium", "", "name here"}
 
 

@@ -47,7 +47,7 @@ class Item:
         if self.label is not None:
             told["label"] = self.label
         if self.attributes:
-            # Names may be the same text to a reader of JSON and have other bytes.
+            # Two names may be the same text for a JSON reader, but have other bytes.
             told["attributes"] = sorted(map(list, self.attributes.items()), key=lambda pair: pair[0].encode())
         told |= {"created": self.created, "modified": self.modified}
         if self.expires is not None:

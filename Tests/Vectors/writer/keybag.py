@@ -92,7 +92,7 @@ class Keybag:
                 for policy in sorted({keys.policy for keys in one.classes}):
                     self.add_class(one, policy)
                 continue
-            # The first roots that the set was wrapped under stay the ones that come along.
+            # The set always carries the first roots that it was wrapped under.
             one.first = getattr(one, "first", old)
             pairs = [(self.roots.everything, one.first.everything), (self.roots.holder, one.first.holder)]
             if any(keys.policy == 5 for keys in one.classes):

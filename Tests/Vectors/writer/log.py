@@ -45,7 +45,7 @@ class Log:
         self.source, self.vault = source, vault
         names = ("frame header", "control record", "chain", "lookup", "service", "anchor", "index")
         self.keys = {name: derive(log_key, f"tokenvault 1 {name}") for name in names}
-        self.history = []  # sequence and tag of every commit, of this epoch and of those before
+        self.history = []  # sequence and tag of every commit, of this epoch and of earlier ones
         self.begin(1, source.bytes(16), 0)
 
     def begin(self, epoch, identifier, base):

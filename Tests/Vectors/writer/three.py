@@ -3,7 +3,7 @@
 from writer.vault import Vault
 
 
-# Files of their own, though they are changes of another too.
+# Separate files, although they are changes of another file too.
 WHOLE = ("three", "ignorable", "c", "torn-sector", "torn-commit", "torn-group", "spliced")
 
 

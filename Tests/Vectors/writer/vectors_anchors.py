@@ -64,15 +64,15 @@ def anchors(catalog):
     both(vault.anchor(counter=6), wrong)  # the greater counter counts
     both(wrong, vault.anchor(counter=3), "forked")
     both(flip(wrong, 0), vault.anchor(counter=3))  # no anchor slot
-    both(flip(wrong, 100), vault.anchor(counter=3))  # its checksum does not fit
-    both(flip(wrong, 230), vault.anchor(counter=3))  # nor does this one
-    both(flip(wrong, 300), vault.anchor(counter=3))  # a zero is none
+    both(flip(wrong, 100), vault.anchor(counter=3))  # its checksum is wrong
+    both(flip(wrong, 230), vault.anchor(counter=3))  # the same for this one
+    both(flip(wrong, 300), vault.anchor(counter=3))  # one of the zeros is not zero
     foreign = whole(flip(vault.anchor(counter=8), 200)[:224])
-    both(foreign, vault.anchor(counter=3), "forked")  # it is under another log key
+    both(foreign, vault.anchor(counter=3), "forked")  # it belongs to another log key
     both(foreign, vault.anchor(counter=9))
     both(foreign, b"", "forked")
     both(foreign, flip(vault.anchor(counter=3), 100), "forked")
-    both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole: nothing is known
+    both(flip(wrong, 9), flip(wrong, 40))  # neither slot is whole, so nothing is known
     both(wrong, b"", "forked")
     both(wrong[:511], b"")
     both(b"", b"")

@@ -72,7 +72,7 @@ def damage(catalog):
         "damage-no-genesis", "The first frame is an item's.", named("header: type"), vault.file(), [fails("corrupt")]
     )
 
-    # A file that ends inside what was written with it: each commit that is left is whole.
+    # A file that ends within its initial contents: each commit that is left is whole.
     for name, about, left in [
         ("cut-beginning", "Genesis and ancestry are left", 2),
         ("cut-items", "All is left but the checkpoint", -1),
@@ -90,7 +90,7 @@ def damage(catalog):
             [fails("corrupt")],
         )
 
-    # Contents in front of the last group: found when they are read.
+    # Contents in front of the last group: the damage shows when they are read.
     for name, place, field in [("metadata", 198, "metadata"), ("body", 700, "body")]:
         vault, frames = three()
         file = bytearray(vault.file())

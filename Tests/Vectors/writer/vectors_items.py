@@ -62,7 +62,7 @@ def add(catalog):
 
 
 def sizes(catalog):
-    # A body is 8 bytes longer than its secret; at these its padding ends, begins or is none.
+    # A body is 8 bytes longer than its secret. At these lengths its padding ends, begins or is missing.
     lengths = [0, 1, 7, 8, 9, 16, 17, 24, 25, 119, 120, 121, 247, 248, 249, 504, 505, 1016, 1017, 4088, 4089]
     pairs = [(f"{length:05}", bytes(number * 7 & 255 for number in range(length))) for length in lengths]
     vault = vault_with_items("sizes", pairs)
@@ -114,7 +114,7 @@ def names(catalog):
         vault.file(),
         [opens(vault)],
     )
-    # The texts of both together are the same, one after the other.
+    # Both names together give the same text.
     vault = Vault("names-split", devices=0)
     vault.store("bc", "a, bc", service="a")
     vault.store("c", "ab, c", service="ab")

@@ -95,7 +95,7 @@ def recovery(catalog):
         vault.file(),
         openings,
     )
-    # The text is a passphrase too, where a slot of kind 1 has it.
+    # The text also works as a passphrase, if a slot of kind 1 has it.
     vault = one_item("recovery-key-as-passphrase", kind=PASSPHRASE, secret=written.encode())
     vault.keybag.add_slot(RECOVERY, bytes(20))
     vault.change_keybag()
