@@ -10,7 +10,7 @@ import json
 import re
 import sys
 
-# What is measured, and what the export calls it.
+# The metrics, and their names in the export.
 METRICS = {
     "microseconds": "Time (wall clock)",
     "reads": "Syscalls (read)",
@@ -19,7 +19,7 @@ METRICS = {
 }
 
 
-# What does the same each time, to the call and the byte: the median of many is one of them.
+# Operations that do the same each time, to the call and the byte: their median of many runs is exact.
 EXACT = re.compile(r"^file-(store|replace|compare-and-store|lock|list|batch-of|retrieve-(missing|\d+K?i?B))")
 
 
@@ -27,10 +27,11 @@ def tolerance(name, metric):
     """How many times its threshold a median may be; 0 for no other than that; None where it is not held."""
     waits_for_others = name.startswith(("agent-", "secret-service-"))
     if metric == "microseconds":
-        # Another machine, or a busy one. What waits for another process waits for a processor too.
+        # Leaves room for another or a busy machine. An operation that waits for another process also waits for a
+        # processor.
         return 10 if waits_for_others else 5
-    # How often the file is read and written is the same each time, but for how writers meet, and for what was stored in it
-    # before it is verified. Other backends have no file here: what is counted there is threads that wake one another.
+    # The file's reads and writes are the same each time, except for how writers meet, and for the contents stored
+    # before a verification. Other backends have no file here: their counts come from threads that wake one another.
     if not name.startswith("file-"):
         return None
     if EXACT.match(name):
@@ -86,7 +87,7 @@ def check(figures, thresholds, some):
             failures.append(f"{name} has no threshold")
             continue
         failures += [f"{name}: no {key}, which has a threshold" for key in limits if key not in values]
-        # Another machine is not as much faster: what is measured does not do its work.
+        # No other machine is that much faster: the operation does not do its work.
         if values["microseconds"] <= limits["microseconds"] / 50:
             failures.append(f"{name}: {values['microseconds']:,.1f} microseconds are too few for it")
         for key, value in values.items():
@@ -97,7 +98,7 @@ def check(figures, thresholds, some):
                 continue
             if value == 0 < limit:
                 failures.append(f"{name}: no {key} instead of {limit:,.1f}")
-            # A count of none or few may become one more.
+            # A count of zero or few may grow by one.
             most = limit * times + (key != "microseconds")
             if value > most:
                 failures.append(f"{name}: {value:,.1f} {key}, more than {most:,.1f}")

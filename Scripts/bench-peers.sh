@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# bench-peers.sh PROGRAMS VAULTCTL PYTHON [ITEMS…]: TokenVault, side by side with others that keep secrets, each in turn
-# with the others: C programs that call libsecret, on gnome-keyring and on libsecret's own file backend, `secret-tool`,
-# `pass`, and Python's keyring. ITEMS are how many there are (200 2000). PYTHON is the one of the virtual environment that
-# Scripts/setup --peers makes. Runs in Scripts/private-desktop.sh.
+# bench-peers.sh PROGRAMS VAULTCTL PYTHON [ITEMS…]: measures TokenVault in turn with other stores of secrets: C programs
+# that call libsecret, on gnome-keyring and on libsecret's own file backend, `secret-tool`, `pass`, and Python's
+# keyring. ITEMS are the numbers of items (200 2000). PYTHON is in the virtual environment that Scripts/setup --peers
+# makes. Runs in Scripts/private-desktop.sh.
 set -euo pipefail
 programs=$(realpath "$1") vaultctl=$(realpath "$2") python=$(realpath --no-symlinks "$3")
 items=("${@:4}")
@@ -13,8 +13,8 @@ peers=$PWD/Benchmarks/Peers results=$PRIVATE_DIRECTORY/results value=$PRIVATE_DI
 
 # shellcheck disable=SC2046
 "${CC:-clang}" -O2 -o "$PRIVATE_DIRECTORY/loop" "$peers/loop.c" $(pkg-config --cflags --libs libsecret-1)
-# The programs as a person has them: without symbols, and copied, since one that a linker has just written, a piece here and a
-# piece there, takes a tenth longer to start until it is read from the disk anew.
+# The programs as installed: without symbols, and copied. A file that a linker has just written in pieces takes a tenth
+# longer to start, until it is read from the disk again.
 install_program() {
     "${STRIP:-strip}" -o "$PRIVATE_DIRECTORY/stripped" "$1"
     cp "$PRIVATE_DIRECTORY/stripped" "$PRIVATE_DIRECTORY/bin/$2"
@@ -26,12 +26,12 @@ vaultctl=$PRIVATE_DIRECTORY/bin/vaultctl
 static=(-O -static-stdlib -use-ld=lld -L .build-release/libraries "$peers/empty.swift")
 swiftc "${static[@]}" -o "$PRIVATE_DIRECTORY/built"
 install_program "$PRIVATE_DIRECTORY/built" empty
-# The same with what else the Makefile tells the linker of vaultctl.
+# The same with the other flags that the Makefile gives to the linker of vaultctl.
 swiftc "${static[@]}" -o "$PRIVATE_DIRECTORY/built" -Xclang-linker -static-libgcc -Xlinker --no-export-dynamic \
     -Xlinker -z -Xlinker pack-relative-relocs
 install_program "$PRIVATE_DIRECTORY/built" empty-packed
 
-# Whole processes, with one secret each. A key without a passphrase: gpg-agent has nothing to ask for.
+# Whole processes, with one secret each. The key has no passphrase, so that gpg-agent prompts for nothing.
 printf fake-token >"$value"
 export VAULTCTL_KEY_FILE=$PRIVATE_DIRECTORY/key PYTHON_KEYRING_BACKEND=keyring.backends.SecretService.Keyring
 mkdir -m 700 "$GNUPGHOME"
@@ -71,7 +71,7 @@ processes 200 "$value" "vaultctl store, through the agent" "$vaultctl" store tok
 processes 20 "$value" "vaultctl store, through the agent" "$vaultctl" store token \
     -- "keyring set (Python)" - "${set_python[@]}"
 
-# In processes that go on, one operation after the other.
+# In processes that continue, one operation after the other.
 mkdir -m 700 "$PRIVATE_DIRECTORY/loops"
 "$programs/peers-benchmark" "$PRIVATE_DIRECTORY/loops" "$XDG_RUNTIME_DIR/tokenvault" "$DBUS_SESSION_BUS_ADDRESS" \
     "$PRIVATE_DIRECTORY/loop" "$python" "$peers/loop.py" "${items[@]}" >>"$results"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# bench.sh PROGRAMS VAULTCTL [check | update]: measures, in the directory of the repository, what the backends take.
+# bench.sh PROGRAMS VAULTCTL [check | update]: measures the backends, in the directory of the repository.
 #
-# check: each operation on each backend, held against Benchmarks/thresholds.json; and what there is a limit for, in turn with
-# that limit, as a table. update: writes the thresholds anew. FILTER is a regular expression for the names of
-# operations; with it no table of limits is made. Runs in Scripts/private-desktop.sh.
+# check: compares each operation on each backend with Benchmarks/thresholds.json, and prints a table of the operations
+# that have a limit, measured in turn with that limit. update: writes the thresholds. FILTER is a regular expression for
+# the names of operations; with a filter there is no table of limits. Runs in Scripts/private-desktop.sh.
 set -euo pipefail
 programs=$(realpath "$1") vaultctl=$(realpath "$2") mode=${3:-check}
 cd "${BASH_SOURCE[0]%/*}/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # crash-test.sh VAULTCTL [ROUNDS]: starts a command that changes a vault, kills it (SIGKILL) at a random moment, and
-# looks at what is left: every key holds its last acknowledged value, or that of the one write that was
-# killed; nothing else is there; every byte verifies. Some thousand rounds on the real file system.
+# checks the vault. Every key holds its last acknowledged value, or the value of the write that was killed. The vault
+# has no other item, and every byte verifies. Runs some thousand rounds on the real file system.
 set -uo pipefail
 
 vaultctl=$(realpath "${1:?usage: crash-test.sh VAULTCTL [ROUNDS]}")
@@ -30,19 +30,19 @@ declare -A value # of each key; unset when it is absent
 keys=(one two three four five six seven eight)
 large=$(printf '%06000d' 0)
 
-# How long a store takes from start to end, in microseconds: kills fall in a little more than that.
+# Measures the length of a store in microseconds: kills come within a little more than that.
 start=${EPOCHREALTIME/./}
 for _ in {1..20}; do echo warm-up | "$vaultctl" store "${keys[0]}" >/dev/null || fail "a store failed"; done
 length=$(((${EPOCHREALTIME/./} - start) / 20))
 value[${keys[0]}]=warm-up
 
-# seen KEY: what is stored under KEY, in $now and $there (0: something, 3: nothing).
+# seen KEY: sets $now to the value under KEY, and $there to 0, or to 3 without one.
 seen() {
     now=$("$vaultctl" retrieve "$1" 2>"$directory/said")
     there=$?
     [[ $there == 0 || $there == 3 ]] || fail "retrieve $1: exit status $there: $(<"$directory/said")"
 }
-# holds KEY: KEY is as it was acknowledged.
+# holds KEY: succeeds if KEY has its acknowledged value.
 holds() {
     seen "$1"
     if [[ -v value[$1] ]]; then [[ $there == 0 && $now == "${value[$1]}" ]]; else [[ $there == 3 ]]; fi
@@ -76,7 +76,7 @@ for ((round = 1; round <= rounds; round++)); do
     *) fail "${change[*]}: exit status $status" ;;
     esac
     if [[ $status == 137 ]] && ! holds "$key"; then
-        # Killed after it had written: then all of it is there.
+        # The kill came after the write, so the whole value is there.
         unacknowledged=$((unacknowledged + 1))
         status=0
     fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Walks through the main job with the given vaultctl, in a throw-away home: each command as a person would
-# type it, and what it answers. Stops with status 1 at the first step that does not do what it should.
+# Demonstrates the main use with the given vaultctl, in a temporary home: each command as a user would type it, and its
+# output. Stops with status 1 at the first step with another result.
 set -uo pipefail
 
 given=${1:?usage: demo.sh VAULTCTL}
@@ -20,8 +20,8 @@ if [[ -t 1 ]] && [[ -z ${NO_COLOR:-} ]]; then bold=$'\e[1m' plain=$'\e[0m'; else
 
 say() { printf '\n%s\n' "# $*"; }
 
-# step STATUS COMMAND [PATTERN]: runs COMMAND, shows it and what it answers, and stops unless it ends with
-# STATUS and, where a PATTERN is given, answers with a line that matches it.
+# step STATUS COMMAND [PATTERN]: runs COMMAND, and shows it with its output. Stops unless it ends with STATUS and, if a
+# PATTERN is given, prints a line that matches it.
 step() {
     local expected=$1 command=$2 pattern=${3:-} answer status
     printf '%s$ %s%s\n' "$bold" "$command" "$plain"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh OUTPUT [CATALOG [MODULE]]: builds the documentation of a library from the debug build; any warning is an
-# error. Takes the symbols from the modules that are built already and DocC from the toolchain, so that the
-# package needs no plugin that every user would have to resolve.
+# error. Takes the symbols from the built modules and DocC from the toolchain, so that the package needs no plugin that
+# every user would have to resolve.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 source Scripts/module-flags.sh

@@ -105,7 +105,7 @@ class Panel:
                 yield f'<circle class="dot {backend}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
             last = [row for row in self.rows if row["backend"] == backend][-1]
             labels.append((places[-1][1], places[-1][0], backend, f"{title}, {latency_label(last['p50'])}"))
-        # A line that ends early has its name where it ends; the others share the margin.
+        # A line that ends early has its label at its end; the other labels share the margin.
         margin = self.left + PLOT
         for y, x, style, text in spread([label for label in labels if label[1] > margin - 1]):
             yield f'<text class="{style}" x="{x + 8:.1f}" y="{y + 4:.1f}">{escape(text)}</text>'

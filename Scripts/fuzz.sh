@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the fuzzers of the vault's format and of the agent's protocol for SECONDS_TO_RUN (60) seconds each, from seeds
-# taken out of a real vault and from what earlier runs found, under the address sanitizer. An input that fails is left
-# in .build-fuzz/failures.
+# Runs the fuzzers of the vault's format and of the agent's protocol for SECONDS_TO_RUN (60) seconds each, under the
+# address sanitizer. The seeds come from a real vault and from earlier runs. A failing input is left in
+# .build-fuzz/failures.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 
@@ -40,7 +40,8 @@ fuzz() {
 }
 fuzz FormatFuzzer "$corpus"
 
-# The first byte chooses the reader: see AgentMessage. A request: number, kind, path, no identifier, service, key.
+# The first byte chooses the reader: see AgentMessage. The request has a number, kind, path, no identifier, service and
+# key.
 corpus=$scratch/corpus-agent
 mkdir -p "$corpus"
 request() { printf '\1\0\0\0'"$1"'\4\0\0\0/a/b\0'"${2:-}"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, its units for systemd, the programs that sign in and
-# that measure (libexec/tokenvault), completions and manual below PREFIX, which is below $DESTDIR.
+# install.sh VAULTCTL PREFIX: installs the program, the agent beside it, its units for systemd, the programs that sign
+# in and that measure (libexec/tokenvault), completions and manual below PREFIX, which is below $DESTDIR.
 # install.sh --remove PREFIX: removes them.
 set -euo pipefail
 
@@ -13,7 +13,7 @@ agent=$prefix/bin/vaultctl-agent
 oauth=$prefix/libexec/tokenvault/vaultctl-oauth
 benchmark=$prefix/libexec/tokenvault/vaultctl-benchmark
 manual=$prefix/share/man/man1/vaultctl.1
-# Of a home directory, systemd reads units elsewhere.
+# In a home directory, systemd reads units from another place.
 units=$prefix/lib/systemd/user
 [[ $2 != "${HOME:-}/.local" ]] || units=$prefix/share/systemd/user
 socket=$units/tokenvault-agent.socket
@@ -40,7 +40,7 @@ install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-agent" "$
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-oauth" "$oauth"
 install -D --mode=755 --strip --strip-program="${STRIP:-strip}" -- "$1-benchmark" "$benchmark"
 install -D --mode=644 -- "${0%/*}/../Documentation/vaultctl.1" "$manual"
-# Where the agent is, as a unit's quoted word has it.
+# The path of the agent as a quoted word of a unit.
 place=$(realpath --canonicalize-missing --no-symlinks -- "$2/bin")
 place=${place//\\/\\\\}
 place=${place//\"/\\\"}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures the vault and a gnome-keyring of its own in one run, on the disk where this directory is, by the number of items, writes
-# the figures to Documentation/latency, and draws the README's picture from them: measure-latency.sh VAULTCTL.
-# Storing into the keyring becomes slow with its size: that is what the picture shows, and why the keyring has fewer items.
+# measure-latency.sh VAULTCTL: measures the vault and a gnome-keyring of its own by the number of items, in one run, on
+# the disk of this directory. Writes the figures to Documentation/latency, and draws the README's picture from them.
+# Storing into the keyring becomes slow with its size. The picture shows this, and the keyring has fewer items for this
+# reason.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 
@@ -17,7 +18,7 @@ end() {
 }
 trap end EXIT
 
-# A desktop with a keyring, for as long as its standard input is open.
+# A desktop with a keyring, which runs while its standard input is open.
 coproc desktop { exec /usr/bin/python3 -B Tests/Support/Desktop/desktop.py "$directory/desktop"; }
 desk() {
     local answer
@@ -31,7 +32,7 @@ mapfile -t sizes < <(printf -- '--items\n%s\n' 100 300 1000 2000 3000 10000 3000
 DBUS_SESSION_BUS_ADDRESS=unix:path=$directory/desktop/bus "$program" benchmark --directory "$directory" \
     --backend file --backend agent --backend secret-service "${sizes[@]}" --keyring-items 2000 --seconds 80 --json \
     >"$directory/latency.json"
-# One measurement a line.
+# Puts each measurement on a line of its own.
 sed -e 's/^\[/[\n/' -e 's/},{/},\n{/g' -e 's/\]$/\n]/' "$directory/latency.json" >"$directory/lines.json"
 Scripts/draw-latency.py "$directory/lines.json" >"$directory/latency.svg"
 cp "$directory/lines.json" "$target/latency.json"

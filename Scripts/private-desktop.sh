@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# private-desktop.sh COMMAND…: runs COMMAND with a home, a D-Bus session and an unlocked gnome-keyring of its own, on a disk,
-# below the directory PRIVATE_DIRECTORY, and leaves nothing of them behind. For measurements: no keyring of a person is
-# ever asked.
+# private-desktop.sh COMMAND…: runs COMMAND with a home, a D-Bus session and an unlocked gnome-keyring of its own, on a
+# disk, below the directory PRIVATE_DIRECTORY, and removes all of them afterwards. Measurements therefore never use the
+# user's own keyring.
 set -euo pipefail
 
 PRIVATE_DIRECTORY=$(mktemp --directory "${TMPDIR:-/var/tmp}/private-desktop.XXXXXX")
 started=()
 leave() {
     [[ ! -d $GNUPGHOME ]] || gpgconf --kill all || true
-    # The last one started goes first: the keyring before its bus.
+    # Ends the last process first: the keyring before its bus.
     for ((index = ${#started[@]} - 1; index >= 0; index--)); do
         kill "${started[index]}" 2>/dev/null || true
         wait "${started[index]}" 2>/dev/null || true
@@ -29,7 +29,7 @@ mkfifo "$PRIVATE_DIRECTORY/ready"
 dbus-daemon --session --nofork --address="$DBUS_SESSION_BUS_ADDRESS" --print-address=3 3>"$PRIVATE_DIRECTORY/ready" \
     2>"$PRIVATE_DIRECTORY/bus.log" &
 started+=($!)
-# fail PROGRAM LOG: says why there is no desktop.
+# fail PROGRAM LOG: prints why there is no desktop.
 fail() {
     echo "private-desktop.sh: $1 does not run" >&2
     cat "$2" >&2

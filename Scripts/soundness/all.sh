@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every soundness check, each after its self-test: a check that cannot fail checks nothing.
-# Needs `make build-all` and `make release`. A check that cannot be made here ends with 77, and its reason is said.
+# Needs `make build-all` and `make release`. A check that cannot run here ends with 77 and prints its reason.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every public declaration of the libraries has a comment: its own, or that of the requirement that it implements.
+# Checks that every public declaration of the libraries has a comment: its own, or that of the requirement that it
+# implements.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 source Scripts/module-flags.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What CSecret declares by hand is what the headers of libsecret and GLib declare: every function, the structures
-# it looks into, and the numbers that stand for their constants.
+# Checks the declarations of CSecret against the headers of libsecret and GLib: every function, the structures it reads,
+# and the numbers of their constants.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -39,7 +39,7 @@ VALUE(G_DBUS_MESSAGE_TYPE_METHOD_RETURN, 2);
 VALUE(G_DBUS_MESSAGE_TYPE_ERROR, 3);
 VALUE(G_DBUS_MESSAGE_TYPE_SIGNAL, 4);
 C
-# check DIRECTORY: the header in it.
+# check DIRECTORY: checks the header in that directory.
 check() {
     # shellcheck disable=SC2046
     clang -std=gnu11 -Werror -Wincompatible-function-pointer-types -fsyntax-only -DSECRET_API_SUBJECT_TO_CHANGE \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make run` fails when a step does not do what it should: the demo, with programs that misbehave.
+# Checks that `make run` fails when a step goes wrong: runs the demo with programs that misbehave.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -8,7 +8,7 @@ program=$PWD/.build-release/release/vaultctl
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-# demo BODY: the demo with a vaultctl that runs `real "$@"` somewhere in BODY.
+# demo BODY: runs the demo with a vaultctl that calls `real "$@"` somewhere in BODY.
 demo() {
     printf '#!/bin/bash\nreal() { "%s" "$@"; }\n%s\n' "$program" "$1" >"$directory/vaultctl"
     chmod +x "$directory/vaultctl"

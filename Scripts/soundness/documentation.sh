@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The documentation builds without warnings: every link in it leads somewhere.
+# Checks that the documentation builds without warnings: every link in it leads somewhere.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The example adapters build as a package of their own, as a user's would, and pass their tests.
+# Checks that the example adapters build as a separate package, like a user's package, and pass their tests.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 

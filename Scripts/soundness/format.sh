@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every Swift file is formatted and linted as .swift-format says.
+# Checks that every Swift file is formatted and linted as .swift-format says.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The installed programs are position-independent, bind every symbol before they run and leave no table of these writable,
-# and look for libraries in no directory of their own. Our C code checks the stack, the lengths of buffers and the targets of
-# jumps.
+# Checks the installed programs. They are position-independent, bind every symbol before they run, leave no symbol table
+# writable, and have no library path of their own. Our C code checks the stack, the lengths of buffers and the targets
+# of jumps.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -16,7 +16,7 @@ check_program() {
     return $found
 }
 
-# The objects of one C module: the jumps of each, and the checks of all together.
+# Checks the objects of one C module: the jumps of each object, and the other checks of all together.
 check_objects() {
     local found=0 object symbols=
     for object; do
@@ -31,7 +31,7 @@ check_objects() {
     return $found
 }
 
-# What the objects of our C were compiled with, as the build's description says: weaker checks leave the same symbols.
+# Checks the compiler flags of our C objects in the build's description: weaker checks would leave the same symbols.
 check_commands() {
     local found=0 commands command flag
     commands=$(grep -E '"-c","[^"]*/Sources/(CLinux|CSecret)/[^"]*\.c"' "$1") || { echo "$1 compiles no C of ours"; return 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The programs link libsodium and the C library, and no Foundation, NIO, HTTP client, JWT, histogram or GLib, though the trait
-# that brings those is on: neither the shared libraries nor, linked statically, their code.
+# Checks that the programs link libsodium and the C library, and no Foundation, NIO, HTTP client, JWT, histogram or
+# GLib, although the trait for those is on. Neither the shared libraries nor their statically linked code may be there.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -12,7 +12,7 @@ check() {
         printf '%s links %s\n' "$program" "${libraries//$'\n'/ }"
         found=1
     fi
-    # The module's name is the first thing in a Swift symbol: $s, its length, its name.
+    # A Swift symbol begins with the module's name: $s, its length, its name.
     modules=$(nm "$program" \
         | grep -oE ' (\$s(10Foundation|26FoundationInternationalization|9Histogram|10RealModule|7NIOCore|8NIOPosix|8NIOHTTP1|6NIOSSL|15AsyncHTTPClient|6JWTKit|6Crypto|15TokenVaultOAuth)|C(NIO|Crypto)BoringSSL)' \
         | sort | uniq -c || true)
@@ -47,6 +47,6 @@ if [[ ${1:-} == --self-test ]]; then
     exit
 fi
 
-# vaultctl-oauth is where all of that is, and vaultctl-benchmark where the histogram is.
+# vaultctl-oauth contains all of these modules, and vaultctl-benchmark contains the histogram.
 check .build-release/release/vaultctl
 check .build-release/release/vaultctl-agent

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The user units do under a real systemd what is said of them: the socket starts the agent, the agent tells when it is ready,
-# it is hardened, a restart leaves it locked, and a credential unlocks it at its start. The manager has a /run, a home and a
-# control group of its own, which takes root: exit status 77 where it cannot have them.
+# Checks the user units under a real systemd. The socket starts the agent, the agent reports when it is ready, and it is
+# hardened. A restart leaves the agent locked, and a credential unlocks it at its start. The manager has a /run, a home
+# and a control group of its own, which needs root: without these, the exit status is 77.
 set -euo pipefail
 
 if [[ ${1:-} != --inside ]]; then
@@ -17,20 +17,20 @@ if [[ ${1:-} != --inside ]]; then
         local group
         for group in "${groups[@]}"; do
             find "$group" -name cgroup.procs -exec cat {} + | xargs --no-run-if-empty kill -KILL || true
-            # What was killed is there for a moment.
+            # A killed process exists for a moment longer.
             for _ in {1..100}; do find "$group" -depth -type d -exec rmdir {} + 2>/dev/null && break; sleep 0.02; done
         done
         rm -rf "$home"
     }
     trap clean EXIT
-    # A manager ends what is in its control group.
+    # The manager ends every process in its control group.
     for hierarchy in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
         [[ -e $hierarchy/cgroup.procs ]] || continue
         groups+=("$hierarchy/tokenvault-$$")
         mkdir "${groups[-1]}" || { echo "needs a control group of its own"; exit 77; }
     done
 
-    # try [SED COMMAND]: the whole of it, with units that are changed so.
+    # try [SED COMMAND]: runs the whole check, with units changed by the command.
     try() {
         rm -rf "${home:?}"/* && DESTDIR='' STRIP=true Scripts/install.sh .build-release/release/vaultctl "$home/prefix" >/dev/null
         mkdir "$home/units"
@@ -58,7 +58,7 @@ fi
 home=$2
 for group in "${@:3}"; do echo $$ >"$group/cgroup.procs"; done
 mount -t tmpfs tmpfs /run
-# Credentials are mounted by a process that is elsewhere already.
+# The process that mounts credentials is already in another mount namespace.
 mount --make-rshared /
 mkdir -p /run/systemd/system /run/user/manager
 chmod 700 /run/user/manager
@@ -106,7 +106,7 @@ expect 0 vaultctl init --key-file "$home/key"
 printf 'fake-token' | vaultctl store always --policy after-first-unlock --key-file "$home/key"
 printf 'fake-token' | vaultctl store unlocked --policy when-unlocked --key-file "$home/key"
 
-# The socket starts it, and whoever comes first is served.
+# The socket starts the agent, and the first client is served.
 expect 0 systemctl --user start tokenvault-agent.socket
 is "$service" ActiveState inactive
 expect 0 vaultctl unlock --key-file "$home/key"
@@ -119,21 +119,21 @@ grep --quiet '^NoNewPrivs:.1$' "/proc/$process/status" || fail "new privileges a
 grep --quiet '^Seccomp:.2$' "/proc/$process/status" || fail "no system call is filtered"
 grep --quiet --null-data '^SWIFT_BACKTRACE=enable=no$' "/proc/$process/environ" || fail "backtraces are on"
 
-# SIGHUP locks, and it goes on.
+# SIGHUP locks the vault, and the agent goes on.
 expect 0 systemctl --user kill --kill-whom=main --signal=HUP "$service"
 until vaultctl status --json | grep --quiet '"state":"afterFirstUnlock"'; do :; done
 expect 4 vaultctl retrieve unlocked
 expect 0 vaultctl retrieve always
 is "$service" MainPID "$process"
 
-# A restart forgets all, and a stop is a success.
+# A restart forgets every key, and a stop counts as a success.
 expect 0 vaultctl unlock --key-file "$home/key"
 expect 0 systemctl --user restart "$service"
 expect 4 vaultctl retrieve always
 expect 0 systemctl --user stop "$service" tokenvault-agent.socket
 is "$service" Result success
 
-# With a credential there is nobody to ask. Ready is when it is unlocked: what comes after the unit finds it so.
+# A credential unlocks without a prompt. The unit is ready once the vault is unlocked, so later units find it unlocked.
 expect 0 systemctl --user start credential.service
 expect 0 vaultctl retrieve always
 expect 0 systemctl --user stop credential.service

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The manual knows every command and every option that the program's help shows, and no others.
+# Checks that the manual has exactly the commands and options of the program's help.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
-# spoken_of HELP: the options in a help text. `--no-…` pairs are written out by the help as well.
+# options: prints the options in a text. The help writes `--no-…` pairs out as well.
 options() { grep -oE '(^|[^A-Za-z-])--[a-z][a-z-]*' | grep -oE -- '--[a-z][a-z-]*' | sort -u; }
-# compare HELP-WORDS MANUAL-WORDS
+# compare HELP-WORDS MANUAL-WORDS: prints the differences.
 compare() { diff --unified=0 --label help --label manual "$1" "$2" | sed '/^@@/d'; return "${PIPESTATUS[0]}"; }
 
 directory=$(mktemp -d)
@@ -24,7 +24,7 @@ fi
 
 program=.build-release/release/vaultctl
 manual=Documentation/vaultctl.1
-# commands WORD…: below this command, each command that its help lists, one a line.
+# commands WORD…: prints each command that the help of this command lists, one a line.
 commands() {
     local name
     "$program" help "$@" | sed -n '/^SUBCOMMANDS:/,/^[^ ]/s/^  \([a-z][a-z-]*\).*/\1/p' | while IFS= read -r name; do

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Runs the ```console blocks of the README and of the articles below, in order, with the release build. Each page has a throw-away
-# home and a shell of its own: a page does not see the files or variables of another page.
-# A line that begins with `$ ` is a command; it must succeed unless the next one is `echo $?`. The lines below
-# it are what it must answer, and without any it must say nothing; `…` stands for any text. `make TARGET` runs only for install: the
-# others are what CI runs anyway, and must exist. The provider, client and interface of the page are those of the OAuth server
-# of the tests, whose browser signs in.
+# Runs the ```console blocks of the README and of the articles below, in order, with the release build. Each page has a
+# temporary home and a shell of its own: a page does not see the files or variables of another page.
+# A line that begins with `$ ` is a command. It must succeed unless the next command is `echo $?`. The lines below it
+# are its expected output, and without any it must print nothing; `…` stands for any text. `make TARGET` runs only for
+# install: the other targets run in CI anyway, and must exist. The provider, client and interface of the page stand for
+# those of the OAuth server of the tests, whose browser signs in.
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 root=$PWD
 
 directory=$(mktemp -d)
-# As the page names them, and as they are here.
+# The names in the page, and the real ones here.
 page_names=() real_names=()
-# A page unlocks, which starts an agent.
+# A page may unlock the vault, which starts an agent.
 end_agent() { "$root/.build-release/release/vaultctl" agent --stop >/dev/null 2>&1; }
 trap 'end_agent; rm -rf "$directory"' EXIT
 export HOME=$directory/home
@@ -28,7 +28,8 @@ make() {
 }
 with_status() { return "$1"; }
 
-# run PAGE: status 1, having said where, at the first command that does not do what the page says.
+# run PAGE: runs the commands of the page. Prints the place of the first command with another result, and returns status
+# 1.
 run() {
     local page=$1 line command='' expected='' status=0 answered=0 number=0 inside=0
     end_agent
@@ -73,7 +74,7 @@ run() {
     cd "$root" || return 1
 }
 
-# run_each PAGE...: every page in a subshell. Status 1 when a page fails; the pages after it still run.
+# run_each PAGE...: runs every page in a subshell. Status 1 when a page fails; later pages still run.
 run_each() {
     local page failed=0
     for page; do (run "$page") || failed=1; done
@@ -122,14 +123,14 @@ pages=("$root/README.md" "$root"/Sources/TokenVault/Documentation.docc/{UsingVau
 for page in "${pages[@]}"; do
     shows_command "$page" || { echo "$page shows no command"; exit 1; }
 done
-# A desktop with a keyring, for as long as its standard input is open.
+# A desktop with a keyring, which runs while its standard input is open.
 coproc desktop { exec /usr/bin/python3 -B "$root/Tests/Support/Desktop/desktop.py" "$directory/desktop"; }
 desk() { IFS= read -r answer <&"${desktop[0]}" && [[ $answer == ok* ]] || { echo "no desktop: ${answer:-}"; exit 1; }; }
 desk
 printf 'start_keyring\n' >&"${desktop[1]}"
 desk
 export DBUS_SESSION_BUS_ADDRESS=unix:path=$directory/desktop/bus
-# A provider, for as long as its standard input is open, and the browser of somebody who has an account there.
+# A provider, which runs while its standard input is open, and the browser of a user with an account there.
 python=$root/.build-oauth-server/bin/python
 mkdir "$directory/provider"
 mkfifo "$directory/provider/commands" "$directory/provider/facts"

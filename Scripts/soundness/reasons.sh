@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# No decision by the words of a message: reasons and codes decide, and become words in one place each.
+# Checks that no code decides by the words of a message: reasons and codes decide, and become words in one place each.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
 # Prints each line that breaks a rule; status 1 when there is one.
 check() {
     local sources=$1 found=0 texts='(underlying|advice|happened|explanation|summary|nextStep)' hits
-    # forbid WHY PATTERN [FOLDER…]: no line of code but in these folders has it.
+    # forbid WHY PATTERN [FOLDER…]: no line of code outside these folders matches.
     forbid() {
         local why=$1 pattern=$2 folder
         shift 2
@@ -19,16 +19,16 @@ check() {
     }
     local calls='(hasPrefix|hasSuffix|contains|starts|firstRange|ranges|split|wholeMatch|firstMatch|prefixMatch)'
     local why='a message is compared: use the reason'
-    # The text, perhaps unwrapped or changed by other calls, is asked …
+    # Calls on the text, perhaps unwrapped or changed by other calls, …
     forbid "$why" "(^|[.[:space:](!])$texts[?!)]*([[:space:]]\?\?[^)]*\))?(\.[a-z][A-Za-z]*\(\)[?!]*)*\.$calls\b"
-    # … compared, on either side, but with nil …
+    # … comparisons on either side, except with nil, …
     forbid "$why" "(^|[.[:space:](!])$texts[?!]*[[:space:]]*(==|!=|~=)[[:space:]]*([^n[:space:]]|n[^i]|ni[^l])"
     forbid "$why" "(==|!=|~=)[[:space:]]*[A-Za-z]+[?!]?\.$texts\b"
-    # … looked for in something else, or switched over.
+    # … searches for the text in another text, and switches over it.
     forbid "$why" "\.$calls\([A-Za-z]+[?!]?\.$texts\b"
     forbid "$why" "switch[[:space:]][^{]*\.$texts\b"
     forbid "$why" "(\"\\\\\\((error|failure)\\)\"|(error|failure)\\.description)\\.$calls\\b"
-    # A text of several words, in whatever variable the other one is. /proc has such names.
+    # A comparison with a text of several words, whatever the other variable is. /proc has such names.
     forbid 'compared with a sentence: use a reason or a code' \
         "(hasPrefix|hasSuffix|contains|starts\(with:|==|!=|case)[[:space:]]*\(?\"[^\"]*[[:alpha:]] [[:alpha:]][^\"]*\"" \
         vaultctl-benchmark/Measuring

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The walls between rooms that targets alone do not keep: who imports what, and who touches memory by hand.
+# Checks the boundaries that targets alone do not keep: which modules import a module, and which use raw memory.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -9,7 +9,7 @@ check() {
     modifiers='(@[A-Za-z_]+(\([^)]*\))?[[:space:]]+)*((public|package|internal|fileprivate|private)[[:space:]]+)?'
     kinds='((struct|class|enum|protocol|typealias|func|var|let)[[:space:]]+)?'
 
-    # only PATTERN ROOM…: the pattern occurs nowhere but in these rooms.
+    # only PATTERN ROOM…: the pattern occurs only in these folders.
     only() {
         local pattern=$1 hits room
         shift
@@ -34,7 +34,7 @@ check() {
     only '(^|[^A-Za-z_."`])(fatalError|try!)' # what a file, a user or a daemon causes is an error
     only '(TODO|FIXME|XXX)'
 
-    # Foundation only where FoundationEssentials does not exist: in the #else of its #if canImport.
+    # Foundation is allowed only without FoundationEssentials: in the #else of its #if canImport.
     while IFS= read -r file; do
         awk -v foundation="^[[:space:]]*${modifiers//\\/\\\\}import[[:space:]]+${kinds}Foundation([.[:space:]]|\$)" '
             /^#if canImport\(FoundationEssentials\)$/ { essentials = 1; fallback = 0 }

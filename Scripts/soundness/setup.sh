@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Scripts/setup on machines that lack something: it installs, or says what to install, and never goes on.
+# Checks Scripts/setup on machines with missing packages: it installs them, or prints the command to install them and
+# stops.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
@@ -9,7 +10,8 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 fail() { echo "setup $1"; cat "$directory/said"; exit 1; }
 
-# A machine where no program that uses libsodium builds (`CC=false`); the user, sudo and apt-get are stubs.
+# machine USER SUDO [MODE]: a machine where no program with libsodium builds (`CC=false`); the user, sudo and apt-get
+# are stubs.
 machine() {
     local user=$1 sudo=$2 mode=${3:-} status=0
     printf '#!/bin/sh\necho %s\n' "$user" >"$directory/id"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Swift in README and in the articles compiles against the library, for a client without `@testable`.
+# Checks that the Swift in README and in the articles compiles against the library, for a client without `@testable`.
 # All snippets of one page are one program, in their order.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
@@ -8,7 +8,8 @@ source Scripts/module-flags.sh
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-# program PAGE: its ```swift blocks as a function, imports in front. What a page only shows counts as used.
+# program PAGE: prints its ```swift blocks as a function, with the imports in front. Values that a page only shows count
+# as used.
 program() {
     awk '
         /^```swift$/ { inside = 1; next }
@@ -22,7 +23,7 @@ program() {
 check() {
     local page=$1
     program "$page" >"$directory/page.swift"
-    # Beyond the types: the compiler's later passes have crashed on a snippet that type-checked.
+    # Compiles beyond type checking: later passes of the compiler have crashed on a snippet that type-checked.
     swiftc -emit-sil -o /dev/null -warnings-as-errors -swift-version 6 "${module_flags[@]}" "$directory/page.swift" \
         || { printf '%s: its Swift does not compile\n' "$page"; return 1; }
 }

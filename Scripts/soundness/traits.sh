@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A client that does not ask for the trait `OAuth` resolves nothing that only TokenVaultOAuth and vaultctl-benchmark need, and
-# that first room is empty for it. The programs compile without the trait too, though the tests build them with it.
+# Checks a client without the trait `OAuth`: it resolves no package that only TokenVaultOAuth and vaultctl-benchmark
+# need, and the module TokenVaultOAuth is empty for it. The programs also compile without the trait, although the tests
+# build them with it.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 root=$PWD
@@ -8,7 +9,7 @@ root=$PWD
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-# resolved TRAITS: the packages that a client with these traits resolves and checks out, but for ours.
+# resolved TRAITS: prints the packages that a client with these traits resolves and checks out, except ours.
 resolved() {
     rm -rf "$directory/client"
     mkdir -p "$directory/client/Sources/client" "$directory/package"
@@ -32,7 +33,7 @@ SWIFT
     swift package --package-path "$directory/client" resolve >"$directory/said" 2>&1 || { cat "$directory/said"; return 1; }
     ls "$directory/client/.build/checkouts"
 }
-# guarded FOLDER: every file of it is nothing without the trait.
+# guarded FOLDER: every file in it is empty without the trait.
 guarded() {
     local file found=0
     while IFS= read -r file; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The user units are what systemd takes: every key is one it knows, and what they start is there once installed.
+# Checks that systemd accepts the user units: it knows every key, and the programs that they start are installed.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
-# verify [SED COMMAND]: the units as they are installed, but for a change; fails on any word of systemd's.
+# verify [SED COMMAND]: checks the installed units after a change; fails if systemd prints anything.
 verify() {
     local home=$directory/home said
     rm -rf "$home" && mkdir -p "$home/run"

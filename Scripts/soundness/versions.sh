@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The dependencies that were resolved are those of Scripts/tested-versions.txt: no other, none less.
+# Checks that the resolved dependencies are exactly those of Scripts/tested-versions.txt.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
-# From the text tree (`├── swift-system<https://…@1.8.1>(traits: default)`), sorted `name version` lines.
+# Reads the text tree (`├── swift-system<https://…@1.8.1>(traits: default)`), and prints sorted `name version` lines.
 from_tree() { sed -n 's/^[^A-Za-z0-9]*\([A-Za-z0-9._-]*\)<[^>]*@\([^@>]*\)>.*/\1 \2/p' | sort -u; }
 compare() {
     diff --unified=0 --label tested --label resolved <(grep -v '^#' "$1" | sort) "$2" | sed '/^@@/d'

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# No warning: not from the Swift compiler (the manifest makes them errors), not from SwiftPM, not from C.
+# Checks that there is no warning: not from the Swift compiler (the manifest makes them errors), not from SwiftPM, not
+# from C.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
 compile_c() { clang -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I Sources/CLinux/include \
     -I Sources/CSecret/include "$@"; }
-# What SwiftPM says of the packages we depend on is theirs to mend.
+# SwiftPM's warnings about our dependencies are for their authors to repair.
 dependencies=$(cd .build-all/checkouts 2>/dev/null && printf '%s|' *)
 quiet() { ! { grep --ignore-case 'warning:' "$1" | grep --invert-match --extended-regexp "^warning: '(${dependencies%|})': "; }; }
 
-# The Swift targets of a manifest, as SwiftPM dumps it, that do not make warnings errors.
+# Prints the Swift targets of a manifest, as SwiftPM dumps it, that do not make warnings errors.
 lenient() {
     python3 -c '
 import json, sys
@@ -43,6 +44,6 @@ compile_c Sources/{CLinux,CSecret}/*.c
 swift package dump-package | lenient
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# Everything is built already: what is left to say are the manifest's and the planner's warnings.
+# Everything is built already, so only warnings of the manifest and of the planner can appear.
 make --no-print-directory build-all >"$log" 2>&1 || { cat "$log"; exit 1; }
 quiet "$log"
