@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-begins test-all remaining-tests remaining-states remaining-readers model build build-all release install uninstall soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-begins test-all remaining-tests remaining-states remaining-readers model build build-all release install uninstall dist deb deb-test soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # Each configuration has one scratch path and one set of flags, because other flags would build everything again.
@@ -33,7 +33,11 @@ packed_relocations := $(if $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '$
 # cannot be a dependency.
 hardening := --disable-local-rpath -Xlinker -z -Xlinker now -Xcc -fstack-protector-strong \
 	$(if $(filter x86_64,$(shell uname -m)),-Xcc -fcf-protection)
-release := $(hardening) --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+# The programs are the same bytes wherever they are built: of the same packages, without the name of a directory, and without a
+# build ID. What debuggers read is stripped by `install` anyway.
+reproducible := -debug-info-format none -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
+	-Xlinker --build-id=none
+release := $(hardening) $(reproducible) --force-resolved-versions --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc -Xlinker --no-export-dynamic $(packed_relocations) \
 	-Xlinker -L$(release_libraries)
 vaultctl := .build-release/release/vaultctl
@@ -107,6 +111,7 @@ release: $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp #
 $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp: $(shell find Package.swift Sources)
 $(vaultctl).stamp:
 	@Scripts/setup
+	@/usr/bin/python3 -B Scripts/pins.py write
 	@mkdir -p $(release_libraries)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
 	swift build $(release) --product vaultctl
@@ -126,6 +131,17 @@ install: release ## Install vaultctl, its programs, units, completions and manua
 
 uninstall: ## Remove what `install` installed
 	@DESTDIR='$(DESTDIR)' Scripts/install.sh --remove '$(PREFIX)'
+
+dist: release ## Write a release's archives, bill of materials and checksums into .build-release/dist; the same bytes in any directory
+	@Scripts/setup --dist
+	@Scripts/dist.sh $(vaultctl) .build-release/dist
+
+deb: release ## Build a Debian package into .build-release/deb
+	@Scripts/setup --dist
+	@Scripts/deb.sh $(vaultctl) .build-release/deb
+
+deb-test: deb ## Install, use and purge the Debian package in a system of its own; needs root
+	@Scripts/deb-test.sh .build-release/deb/*.deb
 
 soundness: build-all release ## Check format, warnings, imports, linkage, documentation, README, versions
 	@Scripts/setup --tests

@@ -1,0 +1,79 @@
+import TestLanes
+import Testing
+
+@testable import vaultctl
+
+/// The names that a shell completes, through the completion script and bash.
+@Suite(.tags(.programs), .from(.usual)) struct CompletionTests {
+    let home: CommandHome
+
+    init() throws { home = try CommandHome() }
+
+    /// Returns what bash offers for the last word of a command line.
+    private func offers(_ line: String, with extra: [String] = []) throws -> [String] {
+        let script = """
+            eval "$("$0" --generate-completion-script bash)"
+            vaultctl() { "$VAULTCTL" "$@"; }
+            VAULTCTL=$0 COMP_LINE=$1 COMP_POINT=${#1}
+            read -r -a COMP_WORDS <<<"$COMP_LINE"
+            [[ $COMP_LINE != *' ' ]] || COMP_WORDS+=('')
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _vaultctl vaultctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        let outcome = try Program.capture(
+            "/bin/bash", ["-c", script, Program.beside("vaultctl"), line],
+            environment: extra + home.environment + ["PATH=/usr/bin:/bin"])
+        #expect(outcome.status == 0 && outcome.error.isEmpty, "\(outcome.error)")
+        return outcome.output.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("-") }.sorted()
+    }
+
+    private func store(_ key: String, _ options: String...) throws {
+        try #require(
+            try home.run(["store", key, "--key-file", home.keyFile] + options, input: "fake").status == 0)
+    }
+
+    @Test func namesComeFromAnUnlockedVaultAlone() throws {
+        try store("access_token")
+        try store("access_log", "--policy", "after-first-unlock")
+        try store("refresh_token")
+        try store("other", "--service", "com.example.app")
+        #expect(try offers("vaultctl retrieve ") == [])
+        #expect(try home.run("unlock", "--key-file", home.keyFile).status == 0)
+        #expect(try offers("vaultctl retrieve ") == ["access_log", "access_token", "refresh_token"])
+        #expect(try offers("vaultctl delete acc") == ["access_log", "access_token"])
+        #expect(try offers("vaultctl info --service com.example.app ") == ["other"])
+        // The new name of an item is not one that exists.
+        #expect(try offers("vaultctl rename ") == ["access_log", "access_token", "refresh_token"])
+        #expect(try offers("vaultctl rename other ") == [])
+        // `retrieve` prints the item of this policy, but the vault is locked.
+        #expect(try home.run("lock").status == 0)
+        #expect(try home.run("retrieve", "access_log").output == "fake")
+        #expect(try offers("vaultctl retrieve ") == [])
+    }
+
+    @Test func aKeyFileOpensTheVaultForNamesAndWritesNothing() throws {
+        try store("access_token")
+        let before = try home.run("status", "--json", "--key-file", home.keyFile).output
+        #expect(try offers("vaultctl retrieve --key-file \(home.keyFile) ") == ["access_token"])
+        #expect(try offers("vaultctl retrieve ", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]) == ["access_token"])
+        #expect(try offers("vaultctl retrieve --key-file \(home.path)/missing ") == [])
+        #expect(try offers("vaultctl retrieve --vault \(home.path)/missing --key-file \(home.keyFile) ") == [])
+        #expect(try offers("vaultctl retrieve --passphrase-file \(home.keyFile) ") == [])
+        #expect(try home.run("status", "--json", "--key-file", home.keyFile).output == before)
+        // No agent was started.
+        #expect(before.contains(#""agent":false"#))
+    }
+
+    @Test func wordsAreReadAsTheShellReadsThem() {
+        #expect(CommandWords.withoutQuotes(#"'a b'"c\"d"\ e"#) == #"a bc"d e"#)
+        #expect(CommandWords.withoutQuotes(#""a\b""#) == #"a\b"#)
+        #expect(CommandWords.withoutQuotes(#"'a\b'"#) == #"a\b"#)
+        #expect(CommandWords.withoutQuotes("a\\") == "a")
+        #expect(CommandWords(["vaultctl", "retrieve", "--service", "=", "'my app'"]).service == "my app")
+        #expect(CommandWords(["vaultctl", "retrieve", "--service=a=b", "--no-agent"]).service == "a=b")
+        #expect(CommandWords(["vaultctl", "retrieve", "--service"]).service == nil)
+        #expect(CommandWords(["vaultctl", "retrieve", "--", "--service", "a"]).service == nil)
+        #expect(CommandWords([]).service == nil)
+    }
+}
