@@ -7,7 +7,7 @@ cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
 pages=(
     CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md
-    Sources/TokenVault/Documentation.docc/{Adapters,Agent,BackupAndRecovery,Choosing,CrossPlatform,Desktops,FileVaultConcepts,Migrating,Trouble}.md
+    Sources/TokenVault/Documentation.docc/{Adapters,Agent,BackupAndRecovery,Choosing,CrossPlatform,Desktops,FileVaultConcepts,Format,Migrating,Trouble}.md
     Sources/TokenVault/Documentation.docc/{GettingStarted,Policies,SecretServiceConcepts,Servers,ThreatModel,TokenVault,UsingVaultctl}.md
     Sources/{TokenVaultAuth,TokenVaultOAuth,TokenVaultTesting,VaultAgent}/Documentation.docc/*.md
 )
