@@ -11,6 +11,78 @@
 ///
 /// The convenience calls (`store(token:for:)`, `retrieve(for:)`, `delete(for:)`, `compareAndStore` …) are
 /// built on these requirements.
+///
+/// ## Implementation guidance
+///
+/// This section is for authors of a backend. The module `TokenVaultTesting` checks most of it: a backend is
+/// ready when every check of `TokenStorageConformance` that applies passes.
+///
+/// ### Requirements
+///
+/// Every requirement is essential, and none has a default implementation. Implement ``BlockingTokenStorage``,
+/// and put a ``BridgedTokenStorage`` around it. The bridge implements everything but ``changes()``, and
+/// ``BridgedTokenStorage/run(_:_:)`` says where a call runs. A backend without a blocking form implements
+/// this protocol itself. No type conforms to both this protocol and ``BlockingTokenStorage``: see there.
+///
+/// Do not implement the convenience calls: they follow from the requirements. Offer a ``StorageCandidate``,
+/// so that a ``StorageChooser`` can pick the backend.
+///
+/// ### Absent, locked and broken
+///
+/// An app that finds no token signs its user out. So return `nil` only when you know that the item does not
+/// exist. In all other cases, throw the code that says what is wrong:
+///
+/// - ``TokenStorageError/Code/locked``: the keys are not held. An unlock helps.
+/// - ``TokenStorageError/Code/wrongDevice`` and ``TokenStorageError/Code/notPermitted``: another device or
+///   another unlock method can read the item.
+/// - ``TokenStorageError/Code/corrupt``: stored bytes fail their check.
+/// - ``TokenStorageError/Code/unavailable``: the store or its service is missing or cannot be reached.
+///
+/// A list counts the items that it cannot show in ``TokenListing/hidden``. An error names the backend and the
+/// operation. For other details, use the reason ``TokenStorageError/Reason/other(explanation:advice:)``.
+///
+/// ### Commits
+///
+/// - Check the documented limits of keys, secrets and details first: `invalidKey`, `invalidArgument`,
+///   `tooLarge`. Compare names byte by byte.
+/// - A commit makes all of its changes or none. No reader sees a part of a commit or of a secret, in any
+///   process.
+/// - Return when the commit is durable. A read that starts after that sees the commit.
+/// - Most codes promise that nothing was changed. When a write may have happened, throw
+///   ``TokenStorageError/Code/outcomeUnknown`` with the generation that the write has if it happened.
+/// - A conflict has the present generation of the key, or `nil` when the key is absent.
+/// - Refuse a policy that is not in ``supportedPolicies``, and never weaken one.
+///
+/// ### Generations
+///
+/// Each commit that changes something has one generation. Generations grow and stay below 2^53. They never
+/// repeat for a key, even after a delete, a ``deleteAll()`` or a restart. So keep the last generation in a
+/// place that a deletion leaves alone.
+///
+/// ### Tasks and threads
+///
+/// - Many tasks, threads and processes call a storage at once. Compare and write under one lock.
+/// - A call may run on the caller's thread only if it takes bounded time. Never block the cooperative pool.
+/// - A write in a cancelled task happens as a whole, or throws ``TokenStorageError/Code/cancelled`` and
+///   changes nothing. A read in a cancelled task never returns `nil` for an item that exists.
+/// - After the storage is closed, every call throws ``TokenStorageError/Code/closed``.
+///
+/// ### Observation
+///
+/// Each call of ``changes()`` is a new subscription. A ``ChangeHub`` keeps the subscriptions of a store.
+/// Publish each change after its commit is durable, in the order of generations. Changes of other processes
+/// may follow with the next read. Publish ``TokenEvent/overflowed`` when changes may have been missed.
+///
+/// ### Redaction
+///
+/// No description, error or log line has a secret, a key, a label or an attribute. Keep secrets in
+/// ``Secret``, which is redacted and wiped, and wipe every other copy.
+///
+/// ### New requirements
+///
+/// Before version 1.0, a minor release may add a requirement. The requirement has a default implementation,
+/// or the CHANGELOG names it. New codes and reasons may come with any minor release. A `switch` over codes
+/// needs a `default`, and a `switch` over reasons needs `@unknown default`.
 public protocol TokenStorage: Sendable {
     /// The service that the keys belong to.
     var service: String { get }
