@@ -48,12 +48,12 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "merges keys that Swift calls equal",
-        caughtBy: "keys that Swift calls equal but are other bytes are two keys"
+        caughtBy: "keys that Swift calls equal but differ in their bytes are two keys"
     ) {
         let seen = Table<String, TokenKey>()
         return FaultySubject.with { $0.key = { key in seen.value(of: key.name, or: key) } }
     },
-    Mutant("folds case in keys", caughtBy: "keys that differ in case or spaces are apart") {
+    Mutant("folds case in keys", caughtBy: "keys that differ in case or spaces are two keys") {
         $0.key = { TokenKey($0.name.lowercased()) }
     },
     Mutant("strips newlines from keys", caughtBy: "a newline in a key is kept") {
@@ -65,7 +65,7 @@ let mutants: [Mutant] = [
     Mutant("forgets the service", caughtBy: "services do not see each other's items") {
         FaultySubject(renamesService: { _ in "one for all" })
     },
-    Mutant("forgets where the service ends", caughtBy: "where the service ends and the key begins is kept") {
+    Mutant("forgets where the service ends", caughtBy: "the boundary between service and key is kept") {
         let vault = InMemoryVault()
         return FaultySubject.with {
             let service = $0.service
@@ -73,7 +73,7 @@ let mutants: [Mutant] = [
             $0.key = { TokenKey(service + $0.name) }
         }
     },
-    Mutant("loses attributes", caughtBy: "details are told alike by metadata, item and list") {
+    Mutant("loses attributes", caughtBy: "metadata, item and list report the same details") {
         $0.metadata = { metadata in
             var metadata = metadata
             metadata.attributes = [:]
@@ -89,10 +89,10 @@ let mutants: [Mutant] = [
             return try await base.commit(changes)
         }
     },
-    Mutant("hides expired items", caughtBy: "an expired item is told as expired and served all the same") {
+    Mutant("hides expired items", caughtBy: "an expired item is reported as expired and can still be read") {
         $0.metadata = { $0.isExpired(at: $0.modified) ? nil : $0 }
     },
-    Mutant("weakens a policy in silence", caughtBy: "every supported policy is kept and told") {
+    Mutant("weakens a policy in silence", caughtBy: "every supported policy is kept and reported") {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
             try await base.commit(
                 changes.map { change in
@@ -118,7 +118,7 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "counts generations per key and life",
-        caughtBy: "an item stored anew does not have its old generation"
+        caughtBy: "an item stored again does not have its old generation"
     ) {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
             // Imitates a counter that restarts with each life of a key: the old number is valid again.
@@ -151,11 +151,11 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "makes the changes of a commit one by one",
-        caughtBy: "a commit is all or nothing, wherever the refused change stands"
+        caughtBy: "a commit is all or nothing, at any position of the refused change"
     ) {
         $0.commit = { (base, changes) async throws(TokenStorageError) in try await oneByOne(base, changes) }
     },
-    Mutant("shows commits while they are made", caughtBy: "readers never see a half of a commit") {
+    Mutant("shows commits while they are made", caughtBy: "readers never see half of a commit") {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
             try await oneByOne(base, changes, yielding: true)
         }
@@ -173,7 +173,7 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "says that every delete deleted",
-        caughtBy: "delete is idempotent and says whether something was there"
+        caughtBy: "delete is idempotent and reports whether the item existed"
     ) {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
             var commit = try await base.commit(changes)
@@ -183,7 +183,7 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "does half of a cancelled commit",
-        caughtBy: "a write in a cancelled task happens wholly or is cancelled"
+        caughtBy: "a write in a cancelled task happens completely or is cancelled"
     ) {
         $0.commit = { (base, changes) async throws(TokenStorageError) in
             guard Task.isCancelled, let first = changes.first else { return try await base.commit(changes) }
@@ -225,7 +225,8 @@ let mutants: [Mutant] = [
         }
     },
     Mutant(
-        "tells no changes", caughtBy: "stores, updates, renames and deletes are told with their generations"
+        "tells no changes",
+        caughtBy: "stores, updates, renames and deletes are reported with their generations"
     ) {
         let silent = ChangeHub()
         $0.changeHub = silent
@@ -236,7 +237,7 @@ let mutants: [Mutant] = [
     },
     Mutant(
         "tells deletes as stores",
-        caughtBy: "stores, updates, renames and deletes are told with their generations"
+        caughtBy: "stores, updates, renames and deletes are reported with their generations"
     ) {
         let hub = ChangeHub()
         return FaultySubject.with { $0.changeHub = hub }

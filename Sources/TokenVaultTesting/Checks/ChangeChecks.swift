@@ -2,7 +2,8 @@ import TokenVault
 
 extension TokenStorageConformance {
     static let changeChecks: [ConformanceCheck] = [
-        ConformanceCheck("stores, updates, renames and deletes are told with their generations") { scene in
+        ConformanceCheck("stores, updates, renames and deletes are reported with their generations") {
+            scene in
             let storage = try await scene.storage()
             let reader = ChangeReader(storage, scene)
             let stored = try await storage.store(token: "x", for: "key")
@@ -18,7 +19,7 @@ extension TokenStorageConformance {
             let delete = try await storage.commit([.delete("new")])
             try expect(try await reader.next(), is: .deleted("new", delete.generation ?? 0), "the delete")
         },
-        ConformanceCheck("every change of a commit and of deleteAll is told") { scene in
+        ConformanceCheck("every change of a commit and of deleteAll is reported") { scene in
             let storage = try await scene.storage()
             let reader = ChangeReader(storage, scene)
             let commit = try await storage.commit([
@@ -34,15 +35,15 @@ extension TokenStorageConformance {
             }
             try expect(Set(deletes.map { $0?.key }), is: ["a", "b"], "the keys of the deletes")
         },
-        ConformanceCheck("only changes after the subscription are told") { scene in
+        ConformanceCheck("only changes after the subscription are reported") { scene in
             let storage = try await scene.storage()
             try await storage.store(token: "x", for: "before")
             let reader = ChangeReader(storage, scene)
             try await storage.store(token: "x", for: "last")
             try expect(
-                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the keys told")
+                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the reported keys")
         },
-        ConformanceCheck("what did not happen is not told") { scene in
+        ConformanceCheck("a change that did not happen is not reported") { scene in
             let storage = try await scene.storage()
             try await storage.store(token: "x", for: "there")
             let reader = ChangeReader(storage, scene)
@@ -55,18 +56,18 @@ extension TokenStorageConformance {
             _ = try await storage.secret(for: "there")
             try await storage.store(token: "x", for: "last")
             try expect(
-                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the keys told")
+                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the reported keys")
         },
-        ConformanceCheck("another service's changes are not told") { scene in
+        ConformanceCheck("another service's changes are not reported") { scene in
             let storage = try await scene.storage("one")
             let other = try await scene.storage("two")
             let reader = ChangeReader(storage, scene)
             try await other.store(token: "x", for: "theirs")
             try await storage.store(token: "x", for: "last")
             try expect(
-                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the keys told")
+                try await reader.events(until: "last").compactMap(\.key), is: ["last"], "the reported keys")
         },
-        ConformanceCheck("every reader is told") { scene in
+        ConformanceCheck("every reader gets the change") { scene in
             let storage = try await scene.storage()
             let another = try await scene.storage()
             let readers = [
@@ -93,7 +94,7 @@ extension TokenStorageConformance {
                 uniquingKeysWith: { $1 })
             try expect(seen, is: latest, "the last generation seen of each key")
         },
-        ConformanceCheck("a reader beside a writer never goes backwards and misses no last change") { scene in
+        ConformanceCheck("a reader beside a writer never goes backwards and gets the last change") { scene in
             let storage = try await scene.storage()
             let reader = ChangeReader(storage, scene)
             async let events = reader.events(until: "last")

@@ -23,7 +23,7 @@ extension TokenStorageConformance {
             try expect(try await storage.retrieve(for: "updated"), is: "old updated", "the updated item")
             try expect(try await storage.retrieve(for: "renamed too"), is: "old renamed", "the renamed item")
         },
-        ConformanceCheck("a commit is all or nothing, wherever the refused change stands") { scene in
+        ConformanceCheck("a commit is all or nothing, at any position of the refused change") { scene in
             let storage = try await scene.storage()
             try await storage.store(token: "kept", for: "there", label: "kept")
             try await storage.store(token: "kept", for: "taken")

@@ -26,9 +26,9 @@ extension TokenStorageConformance {
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
-            try expect(Set(generations).count, is: generations.count, "how many generations differ")
+            try expect(Set(generations).count, is: generations.count, "the number of different generations")
             let latest = try await storage.metadata(for: "key")?.generation
-            try expect(latest, is: generations.max(), "the generation that is there in the end")
+            try expect(latest, is: generations.max(), "the last generation")
         },
         ConformanceCheck("concurrent compare-and-store loses no update") { scene in
             let storage = try await scene.storage()
@@ -88,7 +88,7 @@ extension TokenStorageConformance {
                 try await group.waitForAll()
             }
         },
-        ConformanceCheck("readers never see a half of a commit") { scene in
+        ConformanceCheck("readers never see half of a commit") { scene in
             let storage = try await scene.storage()
             func write(_ round: Int) async throws {
                 let secret = Secret(utf8: "\(round)")
@@ -111,7 +111,7 @@ extension TokenStorageConformance {
                 try await group.waitForAll()
             }
         },
-        ConformanceCheck("readers never see a half of a secret") { scene in
+        ConformanceCheck("readers never see half of a secret") { scene in
             let storage = try await scene.storage()
             func secret(_ round: Int) -> Secret {
                 Secret(Array(repeating: UInt8(round % 251), count: 1 + round * 997 % 20_000))
@@ -129,7 +129,7 @@ extension TokenStorageConformance {
                 try await group.waitForAll()
             }
         },
-        ConformanceCheck("a write in a cancelled task happens wholly or is cancelled") { scene in
+        ConformanceCheck("a write in a cancelled task happens completely or is cancelled") { scene in
             let storage = try await scene.storage()
             try await storage.store(token: "before", for: "a")
             let task = Task {

@@ -17,7 +17,7 @@ extension TokenStorageConformance {
             try expect(metadata.expires, is: nil, "the expiry")
             try expect(metadata.created, is: metadata.modified, "created, as modified")
         },
-        ConformanceCheck("details are told alike by metadata, item and list") { scene in
+        ConformanceCheck("metadata, item and list report the same details") { scene in
             let storage = try await scene.storage()
             try await storage.store(Secret([1]), for: "key", details: full)
             let metadata = try require(try await storage.metadata(for: "key"), "metadata")
@@ -77,7 +77,7 @@ extension TokenStorageConformance {
             try expect(after.generation > first, "a generation above the store's")
             try expect(try await storage.retrieve(for: "key"), is: "kept", "the secret")
         },
-        ConformanceCheck("an update that names no details keeps them all") { scene in
+        ConformanceCheck("an update without details keeps all of them") { scene in
             let storage = try await scene.storage()
             try await storage.store(Secret([1]), for: "key", details: full)
             try await storage.commit([.update("key", details: TokenDetails())])
@@ -90,7 +90,7 @@ extension TokenStorageConformance {
             }
             try expect(try await storage.list().items.count, is: 0, "listed items")
         },
-        ConformanceCheck("an expired item is told as expired and served all the same") { scene in
+        ConformanceCheck("an expired item is reported as expired and can still be read") { scene in
             let storage = try await scene.storage()
             let past = Date(timeIntervalSince1970: 86_400)
             try await storage.store(token: "old", for: "key", expiry: .at(past))

@@ -13,7 +13,7 @@ extension TokenStorageConformance {
                 last = generation
             }
         },
-        ConformanceCheck("metadata tells the generation that the store returned") { scene in
+        ConformanceCheck("metadata reports the generation that the store returned") { scene in
             let storage = try await scene.storage()
             for _ in 0..<3 {
                 let generation = try await storage.store(token: "x", for: "key")
@@ -87,7 +87,7 @@ extension TokenStorageConformance {
                 try await storage.compareAndStore(Secret([3]), for: "key", expected: first)
             }
             try expect(error.generation, is: second, "the conflict's generation")
-            try await expectRefusal(.conflict, of: "a generation to come") {
+            try await expectRefusal(.conflict, of: "a future generation") {
                 let next = Generation(rawValue: second.rawValue + 1)
                 return try await storage.compareAndStore(Secret([4]), for: "key", expected: next)
             }
@@ -104,15 +104,15 @@ extension TokenStorageConformance {
             try expect(error.generation, is: nil, "the conflict's generation")
             try expect(try await storage.secret(for: "key"), is: nil, "the secret")
         },
-        ConformanceCheck("an item stored anew does not have its old generation") { scene in
+        ConformanceCheck("an item stored again does not have its old generation") { scene in
             let storage = try await scene.storage()
             let old = try await storage.store(Secret([1]), for: "key")
             try await storage.delete(for: "key")
             try await storage.store(Secret([1]), for: "key")
-            try await expectRefusal(.conflict, of: "the generation of the life before") {
+            try await expectRefusal(.conflict, of: "the generation before the delete") {
                 try await storage.compareAndStore(Secret([2]), for: "key", expected: old)
             }
-            try await expectRefusal(.conflict, of: "the generation of the life before") {
+            try await expectRefusal(.conflict, of: "the generation before the delete") {
                 try await storage.compareAndDelete(for: "key", expected: old)
             }
             try expect(try await storage.secret(for: "key"), is: Secret([1]), "the secret")
@@ -132,9 +132,9 @@ extension TokenStorageConformance {
             try expect(try await storage.secret(for: "key"), is: nil, "the secret")
             try expect(
                 try await storage.compareAndDelete(for: "key", expected: second), is: false,
-                "whether it deleted what was gone")
+                "whether it deleted an absent item")
         },
-        ConformanceCheck("updates, renames and deletes keep to what they expect") { scene in
+        ConformanceCheck("updates, renames and deletes check the expected generation") { scene in
             let storage = try await scene.storage()
             let generation = try await storage.store(token: "x", for: "key", label: "old")
             let wrong = TokenChange.Expectation.generation(Generation(rawValue: generation.rawValue + 9))
@@ -156,7 +156,7 @@ extension TokenStorageConformance {
             try await storage.commit([.rename("key", to: "other", expecting: .generation(generation))])
             try expect(try await storage.retrieve(for: "other"), is: "x", "the renamed item")
         },
-        ConformanceCheck("deleting what is expected to be absent, and is, does nothing") { scene in
+        ConformanceCheck("deleting an absent item that is expected to be absent does nothing") { scene in
             let storage = try await scene.storage()
             let commit = try await storage.commit([.delete("absent", expecting: .absent)])
             try expect(commit, is: TokenCommit(generation: nil, existed: [false]), "the commit")

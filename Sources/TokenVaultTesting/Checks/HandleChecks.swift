@@ -44,7 +44,8 @@ extension TokenStorageConformance {
             try expect(try await here.retrieve(for: "counter"), is: "40", "the counter")
         },
         ConformanceCheck(
-            "another handle's changes are told, with the next read at the latest", requires: [.anotherHandle]
+            "another handle's changes are reported, with the next read at the latest",
+            requires: [.anotherHandle]
         ) { scene in
             let here = try await scene.storage()
             let there = try await scene.subject.anotherHandle().storage(service: scene.service())
@@ -74,7 +75,8 @@ extension TokenStorageConformance {
             try expect(try blocking.deleteAll(), is: 1, "how many were deleted")
             try expect(try await storage.secret(for: "key"), is: nil, "the deleted key")
         },
-        ConformanceCheck("changes through the blocking view are told", requires: [.blockingView]) { scene in
+        ConformanceCheck("changes through the blocking view are reported", requires: [.blockingView]) {
+            scene in
             let storage = try await scene.storage()
             let blocking = try await scene.subject.blockingStorage(service: scene.service())
             let reader = ChangeReader(storage, scene)
@@ -100,7 +102,7 @@ extension TokenStorageConformance {
                 }
                 try await expectRefusal(.closed, of: "deleteAll()") { try await storage.deleteAll() }
                 let late = ChangeReader(storage, scene)
-                try expect(try await late.next(), is: nil, "the event of a reader that came too late")
+                try expect(try await late.next(), is: nil, "the event of a reader after the close")
             }
         },
     ]

@@ -2,7 +2,7 @@ import TokenVault
 
 extension TokenStorageConformance {
     static let keyChecks: [ConformanceCheck] = [
-        ConformanceCheck("keys that Swift calls equal but are other bytes are two keys") { scene in
+        ConformanceCheck("keys that Swift calls equal but differ in their bytes are two keys") { scene in
             let storage = try await scene.storage()
             let composed = TokenKey(Samples.composed)
             let decomposed = TokenKey(Samples.decomposed)
@@ -15,20 +15,20 @@ extension TokenStorageConformance {
             try expect(try await storage.retrieve(for: decomposed), is: "decomposed", "the decomposed key")
             try expect(try await storage.list().items.map(\.key), is: [decomposed], "the keys listed")
         },
-        ConformanceCheck("every writing system names keys") { scene in
+        ConformanceCheck("keys can have characters of every writing system") { scene in
             try await keepsApart(scene, Samples.writingSystems)
         },
-        ConformanceCheck("quotes, slashes, wildcards and shell characters name keys") { scene in
+        ConformanceCheck("keys can have quotes, slashes, wildcards and shell characters") { scene in
             try await keepsApart(scene, Samples.awkwardNames)
         },
-        ConformanceCheck("keys that differ in case or spaces are apart") { scene in
+        ConformanceCheck("keys that differ in case or spaces are two keys") { scene in
             try await keepsApart(
                 scene, ["key", "Key", "KEY", " key", "key ", "k ey", "ﬀ", "ff", "ß", "ss", "İ", "i"])
         },
-        ConformanceCheck("keys that begin alike are apart") { scene in
+        ConformanceCheck("keys with the same beginning are two keys") { scene in
             try await keepsApart(scene, (1...40).map { String(repeating: "a", count: $0) })
         },
-        ConformanceCheck("invisible characters that are no controls name keys") { scene in
+        ConformanceCheck("keys can have invisible characters that are not controls") { scene in
             try await keepsApart(
                 scene,
                 [
@@ -57,10 +57,10 @@ extension TokenStorageConformance {
         ConformanceCheck("a newline in a key is kept") { scene in
             try await keepsApart(scene, ["ab", "a\nb", "a\r\nb", "a\n", "\n", "a", "a\\nb", "a\n\nb"])
         },
-        ConformanceCheck("every control character names keys") { scene in
+        ConformanceCheck("keys can have every control character") { scene in
             try await keepsApart(scene, ["ab"] + Samples.controls.map { "a\($0)b" })
         },
-        ConformanceCheck("services of any characters are apart") { scene in
+        ConformanceCheck("services of any characters are separate") { scene in
             let services = ["s", "", "\n", "s\n", "s\r\n", "s\u{0}", "s\u{9f}", "s "]
             for service in services {
                 try await scene.storage(service).store(token: service, for: "key")

@@ -18,7 +18,7 @@ extension TokenStorageConformance {
             let found = try await storage.list().items.map { Array($0.key.name.utf8) }
             try expect(found, is: expected, "the order")
         },
-        ConformanceCheck("a list shows each item once, as it is now") { scene in
+        ConformanceCheck("a list shows each item once, in its current state") { scene in
             let storage = try await scene.storage()
             for index in 0..<5 {
                 try await storage.store(token: "\(index)", for: "replaced")
@@ -94,7 +94,7 @@ extension TokenStorageConformance {
                 try await storage.list(TokenQuery(attributes: ["name": long]))
             }
         },
-        ConformanceCheck("a list tells what metadata(for:) tells") { scene in
+        ConformanceCheck("a list reports the same as metadata(for:)") { scene in
             let storage = try await scene.storage()
             for policy in storage.supportedPolicies {
                 try await storage.store(

@@ -2,7 +2,7 @@ import TokenVault
 
 extension TokenStorageConformance {
     static let lockChecks: [ConformanceCheck] = [
-        ConformanceCheck("a storage tells its lock state", requires: [.lockStates]) { scene in
+        ConformanceCheck("a storage reports its lock state", requires: [.lockStates]) { scene in
             try expect(try await scene.storage().lockState(), is: .unlocked, "the state at first")
             for state in [LockState.afterFirstUnlock, .unlocked, .locked, .unlocked] {
                 try await scene.subject.setLockState(state)
@@ -115,8 +115,8 @@ extension TokenStorageConformance {
                 listing.items.map(\.key), is: shown.map { TokenKey($0.rawValue) }.sorted(), "the keys listed")
             try expect(listing.hidden, is: dark, "the number hidden")
             let none = try await storage.list(TokenQuery(prefix: "no such prefix"))
-            try expect(none.items, is: [], "a query that nothing answers")
-            try expect(none.hidden, is: dark, "the number hidden from a query that nothing answers")
+            try expect(none.items, is: [], "a query without results")
+            try expect(none.hidden, is: dark, "the number hidden from a query without results")
         },
         ConformanceCheck("locked again, a new when-unlocked item is locked", requires: [.lockStates]) {
             scene in

@@ -8,7 +8,7 @@ extension TokenStorageConformance {
                 storage.supportedPolicies.contains(storage.defaultPolicy), "a supported default policy",
                 found: storage.defaultPolicy.rawValue)
         },
-        ConformanceCheck("every supported policy is kept and told") { scene in
+        ConformanceCheck("every supported policy is kept and reported") { scene in
             let storage = try await scene.storage()
             for policy in storage.supportedPolicies {
                 let key = TokenKey(policy.rawValue)

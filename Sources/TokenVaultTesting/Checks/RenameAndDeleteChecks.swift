@@ -55,7 +55,7 @@ extension TokenStorageConformance {
             try await storage.commit([.rename(decomposed, to: composed)])
             try expect(try await storage.retrieve(for: composed), is: "x", "the composed key")
         },
-        ConformanceCheck("a renamed key's old name can be used anew") { scene in
+        ConformanceCheck("a renamed key's old name can be used again") { scene in
             let storage = try await scene.storage()
             try await storage.store(token: "moved", for: "old")
             let commit = try await storage.commit([.rename("old", to: "new")])
@@ -67,7 +67,7 @@ extension TokenStorageConformance {
     ]
 
     static let deleteChecks: [ConformanceCheck] = [
-        ConformanceCheck("delete is idempotent and says whether something was there") { scene in
+        ConformanceCheck("delete is idempotent and reports whether the item existed") { scene in
             let storage = try await scene.storage()
             try expect(try await storage.delete(for: "key"), is: false, "whether it was there")
             try await storage.store(token: "x", for: "key")
@@ -85,7 +85,7 @@ extension TokenStorageConformance {
             try expect(metadata.attributes, is: [:], "the attributes")
             try expect(metadata.created, is: metadata.modified, "created, as modified")
         },
-        ConformanceCheck("deleteAll deletes every item and says how many there were") { scene in
+        ConformanceCheck("deleteAll deletes every item and reports their number") { scene in
             let storage = try await scene.storage()
             try expect(try await storage.deleteAll(), is: 0, "the count for an empty service")
             for index in 0..<7 { try await storage.store(token: "x", for: TokenKey("\(index)")) }

@@ -2,7 +2,7 @@ import TokenVault
 
 extension TokenStorageConformance {
     static let serviceChecks: [ConformanceCheck] = [
-        ConformanceCheck("a storage tells its service") { scene in
+        ConformanceCheck("a storage reports its service") { scene in
             let storage = try await scene.storage("one")
             try expect(bytesOf: storage.service, are: scene.service("one"), "service")
             try await storage.store(token: "x", for: "key")
@@ -28,14 +28,15 @@ extension TokenStorageConformance {
             try await two.delete(for: "key")
             try expect(try await one.retrieve(for: "key"), is: nil, "the first storage's read")
         },
-        ConformanceCheck("services that Swift calls equal but are other bytes are apart") { scene in
+        ConformanceCheck("services that Swift calls equal but differ in their bytes are two services") {
+            scene in
             let composed = try await scene.storage(Samples.composed)
             let decomposed = try await scene.storage(Samples.decomposed)
             try await composed.store(token: "composed", for: "key")
             try expect(try await decomposed.retrieve(for: "key"), is: nil, "the decomposed service")
             try expect(try await decomposed.list().items.count, is: 0, "items of the decomposed service")
         },
-        ConformanceCheck("where the service ends and the key begins is kept") { scene in
+        ConformanceCheck("the boundary between service and key is kept") { scene in
             let short = try await scene.storage("a")
             let long = try await scene.storage("ab")
             try await short.store(token: "short", for: "bc")
