@@ -50,35 +50,35 @@ extension OAuthError: CustomStringConvertible {
     /// One line: the failure and the next step.
     public var description: String {
         switch self {
-        case .invalid(let what): "\(what) cannot be used: look at what was given"
+        case .invalid(let what): "\(what) cannot be used: check the given value"
         case .invalidKey:
             "the client's key cannot be used: use RSA with 2,048 bits or more, or P-256, P-384 or P-521"
         case .invalidMetadata(let what):
-            "\(what) in the provider's metadata cannot be used: look at the issuer's address"
+            "\(what) in the provider's metadata cannot be used: check the issuer's address"
         case .issuerDiffers(.tenantPlaceholder):
-            "the provider's metadata is that of all tenants: give the issuer of one, with its number for {tenantid}"
+            "the provider's metadata is for all tenants: give one tenant's issuer, with its ID in place of {tenantid}"
         case .redirected(let address):
-            "the provider's metadata is at another address (\(address ?? "one that cannot be used")): look at the issuer's address"
+            "the provider's metadata is at another address (\(address ?? "an unusable one")): check the issuer's address"
         case .issuerDiffers(let difference):
-            "the issuer\(difference.note) in the provider's metadata cannot be used: look at the issuer's address"
+            "the issuer\(difference.note) in the provider's metadata cannot be used: check the issuer's address"
         case .foreignEndpoint(let origin):
             "the provider's metadata sends the user to \(origin): allow that origin if the user signs in there"
         case .unsupported(let what): "the provider does not offer \(what): use another way to sign in"
         case .requestFailed(let failure):
-            "\(failure): \(failure.isTemporary ? "try again later" : "look at the client's settings")"
+            "\(failure): \(failure.isTemporary ? "try again later" : "check the client's settings")"
         case .malformedResponse(let what):
-            "\(what) of the provider's answer cannot be used: tell the provider"
-        case .accessDenied: "the person refused: sign in again"
+            "\(what) of the provider's answer cannot be used: report it to the provider"
+        case .accessDenied: "the user refused: sign in again"
         case .authorizationRefused(let code):
-            "the provider refused (\(code)): look at the client's settings and scopes"
-        case .wrongIssuer: "another provider answered than the one that was asked: do not sign in there"
+            "the provider refused (\(code)): check the client's settings and scopes"
+        case .wrongIssuer: "the answer is from another provider: do not sign in there"
         case .wrongState: "the answer is to another request: sign in again"
-        case .timedOut: "nobody answered in time: sign in again"
-        case .cannotListen: "no port of this machine could be listened on: use the device grant"
+        case .timedOut: "the sign-in was not completed in time: sign in again"
+        case .cannotListen: "no local port could be opened: use the device grant"
         case .invalidIDToken(let problem): "the ID token is not accepted (\(problem)): sign in again"
-        case .cancelled: "cancelled: nobody was signed in"
+        case .cancelled: "cancelled: the user was not signed in"
         case .tokensNotRevoked(let error):
-            "\(error); what the provider gave could not be revoked: end the session at the provider"
+            "\(error); the issued tokens could not be revoked: end the session at the provider"
         }
     }
 }

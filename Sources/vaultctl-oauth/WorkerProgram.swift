@@ -51,7 +51,7 @@ enum WorkerProgram {
     }
 
     private static func refuse(_ reason: String, _ status: Int32) -> Int32 {
-        let line = "vaultctl-oauth: \(reason): \"vaultctl login\" starts it\n"
+        let line = "vaultctl-oauth: \(reason): run \"vaultctl login\"\n"
         try? StandardStream.error.write(Array(line.utf8))
         return status
     }

@@ -9,7 +9,7 @@ ProcessFacts.forbidBacktraces()
 #if OAuth
 ProgramContext.end(await WorkerProgram.run())
 #else
-let line = "vaultctl-oauth: built without what signing in needs: build it with \"--traits OAuth\"\n"
+let line = "vaultctl-oauth: built without sign-in support: build it with \"--traits OAuth\"\n"
 try? StandardStream.error.write(Array(line.utf8))
 try? StandardStream.output.write(Array(#"{"failed":{"_0":{"kind":"notBuilt"}}}"#.utf8) + [0x0a])
 ProgramContext.end(8)

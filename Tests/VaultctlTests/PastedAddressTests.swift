@@ -83,7 +83,7 @@ import Testing
     @Test func noInputReadsNothing() throws {
         let sandbox = try Self.home()
         let terminal = try Self.login(sandbox, "--no-input", "--timeout", "3")
-        try terminal.expect("waiting for you to sign in there")
+        try terminal.expect("waiting for the sign-in")
         try terminal.type("http://127.0.0.1:1/issuer/id.example.com?code=right&state=fake\r")
         let before = try terminal.expect("vaultctl-oauth did not answer in time")
         #expect(!before.contains("paste the address"))

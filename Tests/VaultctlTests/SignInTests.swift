@@ -93,7 +93,7 @@ import TokenVaultAuth
         ("-x", "vaultctl login -- -x"), ("$(id)", "vaultctl login '$(id)'"),
     ])
     func aProfileIsNamedForAShell(_ name: String, _ command: String) {
-        #expect(CommandFailure.notSignedIn(name).advice == "\"\(command)\" signs in")
+        #expect(CommandFailure.notSignedIn(name).advice == "run \"\(command)\"")
     }
 
     /// 10 when the provider may have heard, 8 otherwise, whatever it was.
@@ -141,7 +141,7 @@ import TokenVaultAuth
             #expect(told.happened.contains("could not be revoked"), "\(told.happened)")
             #expect(told.advice.contains("at the provider's own page"))
         }
-        #expect(!CommandFailure(late).happened.contains("nobody signed in"))
+        #expect(!CommandFailure(late).happened.contains("the sign-in was not completed"))
     }
 
     @Test(arguments: ["work", "\u{301}work", "\u{20d0}", "a/b"])

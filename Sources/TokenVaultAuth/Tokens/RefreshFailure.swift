@@ -88,19 +88,19 @@ public struct RefreshFailure: Error, Sendable, Equatable {
 extension RefreshFailure: CustomStringConvertible {
     /// The failure in a few words.
     public var description: String {
-        leavesTokens ? "\(reason); what it gave meanwhile could not be revoked" : reason
+        leavesTokens ? "\(reason); the tokens that it issued meanwhile could not be revoked" : reason
     }
 
     /// The description, without the note about tokens that could not be revoked.
     package var reason: String {
         switch kind {
-        case .invalidGrant: "the server does not accept the refresh token any more (invalid_grant)"
+        case .invalidGrant: "the server no longer accepts the refresh token (invalid_grant)"
         case .refused("id_token_mismatch"):
-            "the server's answer was for somebody else than is signed in (id_token_mismatch)"
+            "the server's answer names another user than the signed-in one (id_token_mismatch)"
         case .refused(let code): "the server refused the request (\(code))"
-        case .throttled: "the server asks to come back later"
+        case .throttled: "the server asks the client to retry later"
         case .notSent where isNotTrusted:
-            "no encrypted connection can be made: the server's certificate is not trusted here or is another's, or it speaks no TLS"
+            "no encrypted connection: the server's certificate is not trusted or names another host, or the server has no TLS"
         case .notSent: "the server cannot be reached"
         case .serverError(let status): "the server failed (\(status))"
         case .unusable(let status) where (200...299).contains(status):

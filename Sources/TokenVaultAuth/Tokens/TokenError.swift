@@ -51,23 +51,23 @@ extension TokenError: CustomStringConvertible {
     /// One line: the failure and the next step.
     public var description: String {
         switch self {
-        case .tokenNotFound: "nobody is signed in: sign in"
+        case .tokenNotFound: "not signed in: sign in"
         case .refreshTokenMissing: "the access token has expired and there is no refresh token: sign in again"
         case .refreshTokenExpired: "the refresh token has expired: sign in again"
         case .refreshFailed(let failure, _):
-            "\(failure): \(failure.isTemporary ? "try again later" : "look at the client's settings")"
+            "\(failure): \(failure.isTemporary ? "try again later" : "check the client's settings")"
         case .sessionExpired: "the session is over: sign in again"
         case .tokenRefused: "the server refuses even a new token: check the audience, then sign in again"
         case .scopeInsufficient: "the token lacks a scope that the request needs: sign in with that scope"
-        case .sessionChanged: "somebody else signed in meanwhile, or signed out: ask again"
+        case .sessionChanged: "the session was replaced or ended meanwhile: ask for the token again"
         case .notSaved(let error): "the new tokens could not be stored yet: \(error)"
         case .storage(let error): "\(error)"
         case .unknownRecord:
-            "what is stored is not a session that this program knows: use the newer one, or sign in again"
-        case .malformed(let what): "\(what) cannot be used: look at what was given"
+            "the stored session has a format that this program does not know: use the newer program, or sign in again"
+        case .malformed(let what): "\(what) cannot be used: check the given value"
         case .notRevoked(let failure): "signed out here, but \(failure): revoke the session at the server"
         case .timedOut: "timed out: try again"
-        case .cancelled: "cancelled: nothing was changed by this call"
+        case .cancelled: "cancelled: this call changed nothing"
         }
     }
 }

@@ -96,7 +96,7 @@ private struct Page {
         switch reply {
         case .signedIn:
             (status, title, text) = (
-                .ok, "Done", "The program goes on signing you in. You can close this window."
+                .ok, "Done", "The program completes the sign-in. You can close this window."
             )
         case .notSignedIn:
             (status, title, text) = (
@@ -113,7 +113,7 @@ private struct Page {
                 "This browser belongs to another user than the program that waits for the sign-in."
             )
         case .redirect(let address):
-            (status, title, text) = (.found, "Sign in", "The browser goes on to the provider.")
+            (status, title, text) = (.found, "Sign in", "The browser continues to the provider.")
             location = address
         case .notFound: (status, title, text) = (.notFound, "Nothing here", "There is no such page.")
         }

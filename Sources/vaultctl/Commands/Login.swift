@@ -86,7 +86,7 @@ struct Login: VaultCommand {
             let other = try place.profile(sharing: redirect, ofOtherThan: settings.issuer)
         {
             console.note(
-                "the profile \(other) of another provider has the same redirect address: a dishonest provider could get the code of the other one; give each a path of its own"
+                "the profile \(other) of another provider has the same redirect address, so a dishonest provider could get the other's code; give each its own path"
             )
         }
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's
@@ -134,11 +134,11 @@ struct Login: VaultCommand {
     private func noteMissingParts(of signedIn: SignedIn, _ console: Console) {
         let tokens = signedIn.tokens
         if signedIn.profile.settings.scopes.contains("openid"), tokens.idToken == nil, !tokens.isOfClient {
-            console.note("the provider gave no ID token: the user is unknown")
+            console.note("the provider issued no ID token: the user is unknown")
         }
         if !tokens.isRenewable {
             console.note(
-                "the provider gave nothing to renew the token with: the session ends with it; many providers do with --scope "
+                "the provider issued no refresh token: the session ends with the token; many providers issue one with --scope "
                     + "offline_access")
         }
         if signedIn.isTypeAssumed {
@@ -158,7 +158,7 @@ struct Login: VaultCommand {
         guard !device || !noBrowser && !choice.hasRedirect else {
             throw .usage(
                 "--device excludes --no-browser and --redirect-uri, and needs no port",
-                "leave the one or the other out")
+                "remove one of them")
         }
     }
 
@@ -227,5 +227,5 @@ extension CommandFailure {
 
     /// The failure of a sign-in or sign-out under `--read-only`.
     static let readOnlySignIn = CommandFailure.usage(
-        "--read-only, and signing in or out changes the vault", "leave it out")
+        "signing in or out changes the vault, and --read-only excludes changes", "leave --read-only out")
 }

@@ -39,7 +39,7 @@ struct Logout: VaultCommand {
         let page = browser ? try endSessionAddress(name, place) : nil
         try OAuthProgram.requireRoom()
         let queue = ForegroundQueue<Console>()
-        let signals = SignalGuard(meanwhile: "the provider is being told that the session is over") {
+        let signals = SignalGuard(meanwhile: "the session is being revoked at the provider") {
             queue.cancel()
         }
         var signOut = SignOutTransaction(
@@ -82,7 +82,7 @@ struct Logout: VaultCommand {
         guard let browser = Browser.find(for: page) else {
             return console.note("to end the session of your browser, open \(page)")
         }
-        console.note("a browser shows this address; if it does not, open it there yourself: \(page)")
+        console.note("Opening your browser. If nothing happens, visit: \(page)")
         do throws(SystemFailure) { try browser.start(orAdvise: "open the address above") } catch {
             console.note("the browser does not start: open the address above")
         }
@@ -99,10 +99,10 @@ struct Logout: VaultCommand {
         case .cancelled: throw .perhapsSignedOut
         case .endedWithoutProvider:
             throw CommandFailure(
-                .unavailable, "what was stored does not say which provider gave the session", ""
+                .unavailable, "the stored session does not name its provider", ""
             ).afterSigningOut
         case .ended(.notOffered, _):
-            console.note("the provider has no way to be told: what it gave is good until it expires")
+            console.note("the provider offers no revocation: its tokens are valid until they expire")
         case .ended(let revocation, let newer):
             if case .awaited = newer { console.note(CommandFailure.waitedFor) }
             if case .failed(let trouble) = revocation {
@@ -121,15 +121,15 @@ extension CommandFailure {
         var failure = self
         failure.happened =
             mayBeDone
-            ? "it is not known whether the session is gone from the vault, and the provider was not told: \(happened)"
-            : "still signed in, and the provider was not told: \(happened)"
-        failure.advice += "; the session can be ended at the provider's own page as well"
+            ? "the session may still be in the vault, and the provider was not notified: \(happened)"
+            : "still signed in, and the provider was not notified: \(happened)"
+        failure.advice += "; you can also end the session at the provider's own page"
         failure.cause = nil
         return failure
     }
 
     /// A signal ended the wait for the deletion of the session.
     fileprivate static let perhapsSignedOut = CommandFailure(
-        .failure, "it is not known whether the session is gone from the vault, and the provider was not told",
-        "\"vaultctl profiles\" shows whether it is; end the session at the provider's own page")
+        .failure, "the session may still be in the vault, and the provider was not notified",
+        "check with \"vaultctl profiles\", and end the session at the provider's own page")
 }

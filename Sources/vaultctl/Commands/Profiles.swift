@@ -63,18 +63,18 @@ struct Profiles: VaultCommand {
         }
         for name in others {
             console.note(
-                "\(name) is no profile that this program knows: use the newer program, or create it again with --issuer and "
+                "\(name) is not a profile that this program knows: use the newer program, or create it again with --issuer and "
                     + "--client-id")
         }
         // The listing does not show which hidden items are profiles.
         if listing.hidden > 0 {
-            throw List.failure(hiding: listing, state) { _ in "some of what is stored is" }
+            throw List.failure(hiding: listing, state) { _ in "some items are" }
         }
         guard let other = others.first else { return .done }
         throw CommandFailure(
             .unavailable,
             others.count == 1 ? "1 profile is not listed" : "\(others.count) profiles are not listed",
-            "\(CommandFailure.signingIn(other)) makes it anew, with --issuer and --client-id")
+            "create it again with \(CommandFailure.signingIn(other)), --issuer and --client-id")
     }
 
     /// Returns the names that have a visible session.

@@ -68,7 +68,7 @@ struct Token: VaultCommand {
     static func execute(_ arguments: TokenArguments, _ console: Console) throws(CommandFailure) -> ExitStatus
     {
         guard !arguments.renew || !arguments.location.readOnly else {
-            throw .usage("--read-only, and renewing changes the vault", "leave the one or the other out")
+            throw .usage("renewing changes the vault, and --read-only excludes changes", "remove one of them")
         }
         guard arguments.exchange == nil || !arguments.isOfUser else {
             throw .usage("--id excludes --audience, --resource and --scope", "remove one of them")
@@ -81,7 +81,7 @@ struct Token: VaultCommand {
         var configuration = TokenManager.Configuration()
         if let text = arguments.minimumValidity {
             guard let seconds = ItemDetails.seconds(text), seconds <= 1e9 else {
-                throw .usage("--min-valid is no time", "use a span such as 90s, 15m or 8h")
+                throw .usage("--min-valid is not a duration", "use a span such as 90s, 15m or 8h")
             }
             configuration.accessTokenRefreshBuffer = .seconds(Int64(seconds))
         }
@@ -167,17 +167,17 @@ struct Token: VaultCommand {
     ) throws(CommandFailure) -> Secret {
         guard let idToken = tokens.idSecret else {
             throw CommandFailure(
-                .notFound, "the provider gave no ID token",
+                .notFound, "the provider issued no ID token",
                 tokens.isOfClient
                     ? "a client's own session has none: leave --id out"
-                    : "\(CommandFailure.signingIn(name).dropLast()) --scope openid\" asks for one")
+                    : "run \(CommandFailure.signingIn(name).dropLast()) --scope openid\"")
         }
         if let expiry = tokens.idTokenExpiry, expiry <= Date() {
             throw CommandFailure(
                 .notFound, "the ID token has expired",
                 isRenewed
-                    ? "the provider gave no new one; \(CommandFailure.signingIn(name)) signs in again"
-                    : "--renew asks for a new one; otherwise \(CommandFailure.signingIn(name)) signs in again"
+                    ? "the provider issued no new one: run \(CommandFailure.signingIn(name))"
+                    : "get a new one with --renew, or run \(CommandFailure.signingIn(name))"
             )
         }
         return idToken
@@ -189,9 +189,8 @@ struct Token: VaultCommand {
             return
         }
         console.note(
-            "the token is good for \(max(0, Int(left))) seconds, which is less than --min-valid (\(Int(wanted.inSeconds)) seconds): "
-                + "the provider gives none for longer, could not be asked, or was not, as for most of a token's life; "
-                + "--renew asks it")
+            "the token is valid for \(max(0, Int(left))) seconds, less than --min-valid (\(Int(wanted.inSeconds)) seconds): "
+                + "the provider issues no longer tokens or was not asked; --renew asks it")
     }
 
     /// Returns the tokens, renewed when they are due. Fresh tokens need no task, no thread and no other
@@ -223,12 +222,12 @@ struct Token: VaultCommand {
         }
         guard !renew || stored.tokens.isRenewable else {
             throw CommandFailure(
-                .notFound, "the provider gave nothing to renew the token with",
-                "\(CommandFailure.signingIn(name)) signs in again, with --scope offline_access at many providers"
+                .notFound, "the provider issued no refresh token",
+                "run \(CommandFailure.signingIn(name)), with --scope offline_access at many providers"
             )
         }
         let queue = ForegroundQueue<Console>()
-        let signals = SignalGuard(meanwhile: "what the provider gives is being stored") { queue.cancel() }
+        let signals = SignalGuard(meanwhile: "the new tokens are being stored") { queue.cancel() }
         var renewal = RenewalTransaction(
             WorkerProvider(
                 program: .success(program), signals: signals, wantsErrorTexts: isVerbose,
@@ -264,12 +263,12 @@ struct Token: VaultCommand {
             place.newer(than: session, of: name) == .lost
         else { return }
         console.note(
-            "a renewal was begun, and nothing of use came of it: the provider may take this token no more; when it does not, ask "
-                + "with --renew")
+            "a renewal was started and its outcome is unknown: the provider may reject this token; in that case, use "
+                + "--renew")
     }
 
     /// The note on an exchanged token that is not printed.
-    private static let exchangedToken = "the exchanged token is good until it expires"
+    private static let exchangedToken = "the exchanged token is valid until it expires"
 
     /// Returns the token of another service, exchanged for `tokens`. It is not stored. The tokens go only to the provider
     /// that issued them, `source`: another sign-in may have replaced the profile meanwhile.
@@ -305,7 +304,7 @@ struct Token: VaultCommand {
                 let failure = trouble.refreshFailure
                 guard signals.signal == nil else {
                     if failure.leavesOutcomeUnknown || failure.leavesTokens {
-                        console.note("the provider may have given a token that is good until it expires")
+                        console.note("the provider may have issued a token that is valid until it expires")
                     }
                     throw .interrupted
                 }

@@ -23,7 +23,8 @@ enum ClientSecretSource {
             do throws(SystemFailure) {
                 self = .input(number == 0 ? .standard : try .inherited(number))
             } catch {
-                throw CommandFailure(error, "the secret's descriptor", "check what the caller passes on")
+                throw CommandFailure(
+                    error, "the secret's descriptor", "check the descriptor that the caller passes")
             }
         } else {
             self = .none

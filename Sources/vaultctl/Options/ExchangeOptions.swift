@@ -29,7 +29,7 @@ struct ExchangeOptions: ParsableArguments {
         guard scope.allSatisfy(SignInSettings.isScope) else {
             throw .usage(
                 "--scope has more than one scope, or a character that no scope has",
-                "give each its own, as in --scope openid --scope read")
+                "repeat the option, as in --scope openid --scope read")
         }
         return ExchangeTarget(audience: audience, resources: resource, scopes: scope)
     }

@@ -85,7 +85,7 @@ struct ProviderChoice {
         if let name = options.provider {
             guard options.issuer == nil else {
                 throw .usage(
-                    "--provider and --issuer both name the provider", "leave the one or the other out")
+                    "--provider and --issuer both name the provider", "remove one of them")
             }
             let preset = try Self.preset(name)
             issuer = try Self.issuer(of: preset, options.tenant)

@@ -59,7 +59,7 @@ struct SignInChoice {
     init(_ options: SignInOptions) throws(CommandFailure) {
         guard !options.scope.contains(where: { $0.contains(" ") }) else {
             throw .usage(
-                "--scope has more than one scope", "give each its own, as in --scope openid --scope read")
+                "--scope has more than one scope", "repeat the option, as in --scope openid --scope read")
         }
         guard options.scope.allSatisfy(SignInSettings.isScope) else {
             throw .usage("--scope has a character that no scope has", "use visible ASCII without quotes")

@@ -19,35 +19,35 @@ extension CommandFailure {
         case .refreshTokenMissing, .refreshTokenExpired, .sessionExpired:
             let reason =
                 error == .sessionExpired ? "the provider has ended the session" : "the session has expired"
-            self.init(.notFound, reason, "\(signIn) signs in again")
+            self.init(.notFound, reason, "run \(signIn)")
         case .refreshFailed(let failure, let time):
             self.init(failure, trouble, retryAfter: time, signIn)
         case .tokenRefused, .scopeInsufficient:
             // Only an API rejects access tokens, and this program sends no request to an API.
-            self.init(.refused, error.description, "\(signIn) signs in again")
+            self.init(.refused, error.description, "run \(signIn)")
         case .sessionChanged:
-            self.init(.conflict, "somebody signed in or out meanwhile", "ask again")
+            self.init(.conflict, "the session was replaced or ended meanwhile", "try again")
         case .notSaved(let reason):
             self.init(reason)
-            happened = "the provider gave new tokens, and they could not be stored and are lost: \(happened)"
+            happened = "the new tokens could not be stored and are lost: \(happened)"
             // The advice about an ignored key file must come before the text added here, not replace it.
             cause = nil
             advice += "; \(Self.nextTry(name))"
         case .storage(let reason) where reason.code == .conflict && reason.backend == "auth":
-            self.init(.conflict, "others change the profile all the time", "try again")
+            self.init(.conflict, "other programs keep changing the profile", "try again")
         case .storage(let reason):
             self.init(reason)
             if reason.code == .notPermitted {
                 advice =
-                    "\"vaultctl unlock --passphrase-file …\" first; a session that a key file alone is to read takes \(signIn) with "
+                    "run \"vaultctl unlock --passphrase-file …\" first; for a session that a key file alone opens, run \(signIn) with "
                     + "--policy after-first-unlock-this-device-only"
             }
         case .unknownRecord:
             self.init(
-                .unavailable, "what is stored is no session that this program knows",
-                "use the newer program, or \(signIn)")
+                .unavailable, "the stored session has a format that this program does not know",
+                "use the newer program, or run \(signIn)")
         case .malformed(let what):
-            self.init(.failure, "\(what) that the provider gave cannot be used", "tell the provider")
+            self.init(.failure, "\(what) from the provider cannot be used", "report it to the provider")
         case .notRevoked(let failure):
             self = CommandFailure(untold: .failed(WorkerFailure(failure))).afterSigningOut
         case .timedOut:
@@ -67,21 +67,21 @@ extension CommandFailure {
     /// Returns the failure when new tokens arrived and the vault did not confirm storing them in time.
     static func notStoredInTime(_ name: String) -> CommandFailure {
         CommandFailure(
-            .timedOut, "the provider gave new tokens, and storing them did not end in time: they are lost",
-            "see whether the vault answers (\"vaultctl status\"); \(nextTry(name))")
+            .timedOut, "the new tokens could not be stored in time and are lost",
+            "check the vault with \"vaultctl status\"; \(nextTry(name))")
     }
 
     /// Returns the text on the future of a session whose newer tokens are lost.
     static func nextTry(_ name: String) -> String {
-        "the next call sends the token before once more, and if the provider takes that no more, \(signingIn(name)) signs in again"
+        "the next call sends the previous token once more; if the provider rejects it, run \(signingIn(name))"
     }
 
     /// Returns the failure for a session of another client or provider than the profile's. Its tokens must
     /// not be sent anywhere.
     static func otherSource(_ name: String) -> CommandFailure {
         CommandFailure(
-            .conflict, "the session is of another provider or client than the profile, and is not sent there",
-            "\(signingIn(name)) signs in anew")
+            .conflict, "the session belongs to another provider or client than the profile, and was not sent",
+            "run \(signingIn(name))")
     }
 
     /// Creates the failure of a request with a session's tokens.
@@ -93,13 +93,13 @@ extension CommandFailure {
             let time = retryAfter.map { " before \(Timestamp.text($0))" } ?? " yet"
             let reason: String
             if case .failed(let failure) = trouble, failure.kind == .throttled {
-                reason = "the provider limits requests, and"
+                reason = "the provider limits requests, so it"
             } else {
-                reason = "the last attempt failed, and the provider"
+                reason = "the last attempt failed, so the provider"
             }
             let left = retryAfter.map { max(1, Int($0.timeIntervalSinceNow.rounded(.up))) }
             self.init(
-                .unavailable, "\(reason) is not to be asked\(time)",
+                .unavailable, "\(reason) is not asked\(time)",
                 left.map { "try again in \($0) seconds" } ?? "try again then")
         case .refused("invalid_dpop_proof"):
             self.init(.refused, "\(failure)", Self.checkingClock)
@@ -110,11 +110,11 @@ extension CommandFailure {
             self.init(trouble, isSignIn: false)
             // The profile or the session has what cannot be used.
             if case .failed(let failure) = trouble, failure.kind == .invalid {
-                (self.status, advice) = (.failure, "\(signIn) signs in again")
+                (self.status, advice) = (.failure, "run \(signIn)")
             }
         case .invalidGrant, .refused:
             self.init(
-                .refused, "\(failure)", "check the client's settings; \(signIn) signs in again")
+                .refused, "\(failure)", "check the client's settings, then run \(signIn)")
             if failure.leavesTokens { advice += "; end the session at the provider's own page" }
         case .notSent:
             switch trouble {
@@ -135,7 +135,7 @@ extension CommandFailure {
             // An answer arrived, and the token that was sent may be invalid now.
             self.init(
                 .timedOut, "\(failure), so its outcome is unknown",
-                "try again later: the session may go on; else \(signIn) signs in again")
+                "try again later: the session may go on; otherwise run \(signIn)")
         case .interrupted:
             switch trouble {
             case .failed, nil:
@@ -157,7 +157,7 @@ extension CommandFailure {
         var reason: CommandFailure
         switch trouble {
         case .failed: reason = CommandFailure(.unavailable, "\(failure)", "")
-        case .timedOut: reason = CommandFailure(.timedOut, "it did not answer in time", "")
+        case .timedOut: reason = CommandFailure(.timedOut, "the provider did not answer in time", "")
         default: reason = CommandFailure(trouble, isSignIn: false)
         }
         reason.status = [.interrupted, .timedOut].contains(failure.kind) ? .timedOut : .unavailable
@@ -167,48 +167,47 @@ extension CommandFailure {
 
     /// The failure to report a completed sign-out to the provider.
     var afterSigningOut: CommandFailure {
-        let end = "and may go on accepting what it gave"
         // The report may have arrived even if no answer came back.
-        let isTold = status == .timedOut ? "may not have been told" : "was not told"
+        let revocation = status == .timedOut ? "may not have been revoked" : "were not revoked"
         return CommandFailure(
-            status, "signed out here, but the provider \(isTold), \(end): \(happened)",
+            status, "signed out here, but the tokens \(revocation) and may stay valid: \(happened)",
             "end the session at the provider's own page")
     }
 
     /// The failure after revoking the known tokens, when the outcome of the last renewal is unknown.
     static let newerSession = CommandFailure(
         .timedOut,
-        "what is known was ended at the provider, but what the last renewal came to is not known: there may be newer tokens "
-            + "there, which could not be revoked",
+        "the known tokens were revoked, but the last renewal's outcome is unknown: the provider may have issued "
+            + "newer tokens that could not be revoked",
         "end the session at the provider's own page")
 
     /// The failure when the session ended during a renewal and the tokens of that renewal, if any, did not
     /// arrive.
     static let lostRenewal = CommandFailure(
         .timedOut,
-        "the session was ended or replaced meanwhile, and what the renewal came to is not known: there may be newer tokens at "
-            + "the provider, which could not be revoked",
-        "end the session at the provider's own page; ask again for a token of who is signed in now")
+        "the session was ended or replaced meanwhile, and the renewal's outcome is unknown: the provider may have issued "
+            + "newer tokens that could not be revoked",
+        "end the session at the provider's own page; try again for a token of the current session")
 
     /// Returns the failure when the provider rejects the token after a renewal whose answer was lost. The
     /// session is over, and the tokens of that renewal are lost.
     static func endedAfterLostRenewal(_ name: String) -> CommandFailure {
         CommandFailure(
             .notFound,
-            "the provider takes the session's token no more, after a renewal whose answer was lost: what it gave then may be good "
-                + "there, and could not be revoked",
-            "end the session at the provider's own page; \(signingIn(name)) signs in again")
+            "the provider rejects the session's token after a renewal whose answer was lost: tokens of that renewal may be "
+                + "valid and could not be revoked",
+            "end the session at the provider's own page, then run \(signingIn(name))")
     }
 
     /// Returns the note on a session whose renewal a signal ended before the answer arrived.
     static func endedRenewal(_ name: String) -> String {
-        "a renewal was under way, and what it came to is not known: \(nextTry(name))"
+        "a renewal was under way, and its outcome is unknown: \(nextTry(name))"
     }
 
     /// The note on a session that ended here while another program may still wait for newer tokens.
     static let waitedFor =
-        "a renewal of the session was under way: the program that waits for the answer has what comes revoked, unless it was "
-        + "ended before; then there may be newer tokens at the provider: end the session at its own page"
+        "another program was renewing the session, and revokes the new tokens when they arrive. If that program was ended, "
+        + "newer tokens may stay valid: end the session at the provider's own page"
 
     /// Creates the failure when the worker gave no usable answer.
     init(_ trouble: OAuthProgram.WorkerError, isSignIn: Bool) {
@@ -223,11 +222,11 @@ extension CommandFailure {
                 .unavailable, "vaultctl-oauth does not start: \(failure.errno.description)",
                 shortages.contains(failure.errno)
                     ? "close other programs or raise the limits (ulimit), and try again"
-                    : "install it anew, the one that belongs to this vaultctl")
+                    : "install the vaultctl-oauth that belongs to this vaultctl")
         case .ended(let code):
             self.init(
                 status, "vaultctl-oauth ended without an answer (exit status \(code))",
-                "try again; if that stays so, install it anew")
+                "try again; if it fails again, reinstall vaultctl-oauth")
         case .notAsked: self = .interrupted
         case .interrupted:
             self.init(status, "a signal ended vaultctl-oauth before it answered", "try again")
@@ -236,13 +235,13 @@ extension CommandFailure {
                 status, "vaultctl-oauth cannot be read from: \(failure.errno.description)", "try again")
         case .misunderstood:
             self.init(
-                status, "vaultctl-oauth said what this program does not understand",
-                "install the one that belongs to this vaultctl")
+                status, "vaultctl-oauth gave an unknown answer",
+                "install the vaultctl-oauth that belongs to this vaultctl")
         case .timedOut:
             self.init(
                 .timedOut,
                 isSignIn
-                    ? "vaultctl-oauth did not answer in time: whether somebody signed in is not known"
+                    ? "vaultctl-oauth did not answer in time: the outcome of the sign-in is unknown"
                     : "timed out, and the outcome is unknown",
                 "try again, with a longer --timeout if need be")
         case .other(let failure): self = failure
@@ -265,14 +264,14 @@ extension CommandFailure {
 
     /// Returns the failure for a session whose tokens are bound to a key that is missing or damaged.
     static func noKey(_ name: String) -> CommandFailure {
-        CommandFailure(.failure, "the session's key cannot be used", "\(signingIn(name)) signs in again")
+        CommandFailure(.failure, "the session's key cannot be used", "run \(signingIn(name))")
     }
 
     /// Returns the advice for an ID token with this problem, in words (`IDTokenProblem`).
     private static func advice(ofIDToken problem: String) -> String {
         switch problem {
         case "audience", "authorized party":
-            "if the other client in it is yours, add --trusted-audience with its ID; check --client-id"
+            "check --client-id; if the token's other client is yours, add --trusted-audience with its ID"
         case "algorithm":
             "have the provider sign with RS256 or ES256, or give the client's secret if it signs with that"
         case "expired", "not yet valid": "check the clock of this machine, and sign in again"
@@ -305,7 +304,7 @@ extension CommandFailure {
             self.init(
                 .usage, "the client's key cannot be used",
                 "use an RSA key of 2,048 bits or more, or a key on P-256, P-384 or P-521")
-        case .invalid: self.init(.usage, "\(detail) cannot be used", "check what was given")
+        case .invalid: self.init(.usage, "\(detail) cannot be used", "check the given value")
         case .issuerWithSlash:
             self.init(
                 .unavailable, "the provider's own name has a slash at its end, and --issuer has none",
@@ -316,18 +315,18 @@ extension CommandFailure {
                 "give --issuer without the slash")
         case .otherIssuer:
             self.init(
-                .unavailable, "the provider found there has another name than --issuer says",
-                "give --issuer letter for letter as the \"issuer\" in its metadata; those are at what you gave with "
-                    + "/.well-known/openid-configuration behind it")
+                .unavailable, "the provider at that address has another name than --issuer",
+                "give --issuer exactly as \"issuer\" in its metadata, at the given address with "
+                    + "/.well-known/openid-configuration at its end")
         case .issuerOfAllTenants:
             self.init(
-                .unavailable, "the provider's metadata is that of all tenants",
-                "give the --issuer of one, with its number where the metadata has {tenantid}")
+                .unavailable, "the provider's metadata is for all tenants",
+                "give one tenant's --issuer, with its ID in place of {tenantid}")
         case .redirected:
             let address = failure.detail.map(Self.printable) ?? "an address that cannot be used"
             self.init(
                 .unavailable, "the provider's metadata has moved to \(address)",
-                "give --issuer as there, without /.well-known/ and what follows")
+                "give that address as --issuer, without /.well-known/ and what follows")
         case .foreignEndpoint:
             let origin = failure.detail.map(Self.printable)
             self.init(
@@ -342,18 +341,22 @@ extension CommandFailure {
                 .unavailable, "the provider does not offer \(detail)",
                 "check --issuer, or sign in another way")
         case .malformedResponse:
-            self.init(.unavailable, "\(detail) of the provider's answer cannot be used", "tell the provider")
+            self.init(
+                .unavailable, "\(detail) of the provider's answer cannot be used", "report it to the provider"
+            )
         case .accessDenied:
             self.init(.refused, "the sign-in was refused on the provider's page", "sign in again")
         case .authorizationRefused:
             self.init(
                 .refused, "the provider refused the sign-in (\(detail))", "check --client-id and --scope")
         case .wrongIssuer, .wrongState:
-            self.init(.refused, "somebody else answered than was asked", "sign in again, and not there")
-        case .timedOut: self.init(.timedOut, "nobody signed in in time", "sign in again")
+            self.init(
+                .refused, "the answer is from another provider or sign-in",
+                "sign in again, but not on that page")
+        case .timedOut: self.init(.timedOut, "the sign-in was not completed in time", "sign in again")
         case .cannotListen:
             self.init(
-                .unavailable, "the port that the browser is to come back to could not be listened on",
+                .unavailable, "the port for the browser's answer could not be opened",
                 "stop the program that uses it, change the port of --redirect-uri or --redirect-port (0 for any), or use --device"
             )
         case .invalidIDToken:
@@ -367,19 +370,19 @@ extension CommandFailure {
         case .cancelled: self.init(.failure, "cancelled", "sign in again")
         case .notBuilt:
             self.init(
-                .unavailable, "vaultctl-oauth was built without what signing in needs",
+                .unavailable, "vaultctl-oauth was built without sign-in support",
                 "build it with \"--traits OAuth\"")
         case .misunderstood:
             self.init(
-                .unavailable, "vaultctl-oauth is of another version",
-                "install the one that belongs to this vaultctl")
+                .unavailable, "vaultctl-oauth has another version",
+                "install the vaultctl-oauth that belongs to this vaultctl")
         }
         if failure.mayLeaveSession ?? false {
-            happened += "; the provider may have a session that nobody has"
+            happened += "; the provider may have a session whose tokens were lost"
             advice += "; end such a session at the provider's own page"
         }
         guard failure.leavesTokens ?? false else { return }
-        happened += "; what the provider gave meanwhile could not be revoked"
+        happened += "; the tokens issued meanwhile could not be revoked"
         advice += "; end the session at the provider's own page"
     }
 }

@@ -10,13 +10,14 @@ extension OAuthProgram {
     static func requireRoom() throws(CommandFailure) {
         guard ProcessFacts.hasRoom(forDescriptors: 32) else {
             throw CommandFailure(
-                .unavailable, "the limit of open files leaves too few for asking the provider",
+                .unavailable, "the limit of open files leaves too few for a request to the provider",
                 "raise it (ulimit -n), and try again")
         }
         ProcessFacts.shareHeapWhereLimited()
         guard ProcessFacts.hasRoom(forThreads: 10) else {
             throw CommandFailure(
-                .unavailable, "the limits of processes or of memory leave too little for asking the provider",
+                .unavailable,
+                "the limits of processes or of memory leave too little for a request to the provider",
                 "raise them (ulimit -u, ulimit -v), or close other programs, and try again")
         }
     }

@@ -56,7 +56,7 @@ extension StoredProfile {
         get throws(CommandFailure) {
             guard let content else {
                 throw CommandFailure(
-                    .unavailable, "what is stored is no profile that this program knows",
+                    .unavailable, "the stored profile has a format that this program does not know",
                     "use the newer program, or create it again with --issuer and --client-id")
             }
             return content
@@ -74,17 +74,17 @@ func reading<Result>(
 extension CommandFailure {
     /// The failure for an invalid profile name.
     static let impossibleProfile = CommandFailure.usage(
-        "a profile cannot be called that", "give it a name of 1 to 900 bytes, without control characters")
+        "the profile's name cannot be used", "give a name of 1 to 900 bytes, without control characters")
 
     /// The failure for a profile that does not exist.
     static let noProfile = CommandFailure(
         .notFound, "there is no such profile",
-        "\"vaultctl login PROFILE --issuer URL --client-id ID\" creates it; \"vaultctl profiles\" lists all"
+        "create it with \"vaultctl login PROFILE --issuer URL --client-id ID\", or see \"vaultctl profiles\""
     )
 
     /// Returns the failure for the existing profile `name` without a session.
     static func notSignedIn(_ name: String) -> CommandFailure {
-        CommandFailure(.notFound, "this profile is signed out", "\(signingIn(name)) signs in")
+        CommandFailure(.notFound, "not signed in to \"\(name)\"", "run \(signingIn(name))")
     }
 
     /// Returns the command that signs in at an existing profile, quoted for a shell.
@@ -118,7 +118,7 @@ extension Session {
             return ProfileStore(storage, blocking: storage.blocking, lease: .storedIntent)
         case .memory:
             throw .usage(
-                "a session that ends with the command is of no use", "use --backend file or secret-service")
+                "the memory backend would lose the session at once", "use --backend file or secret-service")
         }
     }
 

@@ -18,7 +18,7 @@ struct RenewalReport {
         guard case .notSaved(let reason) = error else { return }
         let failure = CommandFailure(reason)
         console.note(
-            "the provider gave new tokens that cannot be stored yet; it is tried for up to a minute: "
+            "the new tokens cannot be stored yet; retrying for up to a minute: "
                 + "\(failure.happened): \(failure.advice)")
     }
 
@@ -29,10 +29,10 @@ struct RenewalReport {
         if case .success(let tokens) = outcome.tokens { return tokens }
         guard case .failure(let error) = outcome.tokens else { throw .interrupted }
         if let revocation = outcome.revocation {
-            console.note(of: revocation, "what the provider gave for a session that has ended")
+            console.note(of: revocation, "the tokens of a session that has ended")
         } else if isEnded, outcome.hasUnstored {
             console.note(
-                "the provider gave new tokens that could not be stored and are lost: "
+                "the new tokens could not be stored and are lost: "
                     + CommandFailure.nextTry(name))
         } else if isEnded, outcome.failure == .interrupted || outcome.mayHaveLost {
             console.note(CommandFailure.endedRenewal(name))

@@ -42,7 +42,7 @@ final class SignInConversation {
             case .errorText(let text): console.noteErrorText(text)
             case .wrongAnswer:
                 console.note(
-                    "that is not the answer to this sign-in: paste the whole address at which the browser ended"
+                    "that is not the answer to this sign-in: paste the whole address of the browser's last page"
                 )
             case .signedIn, .refreshed, .exchanged, .proved, .revoked, .failed: break
             }
@@ -61,7 +61,7 @@ final class SignInConversation {
     func tellOfWaiting(_ error: TokenError, _ name: String) {
         let told = CommandFailure(error, nil, name).told(passingOver: console.variablePassedOver)
         console.note(
-            "signed in, but that cannot be stored yet; it is tried for up to a minute: \(told.happened): \(told.advice)"
+            "signed in, but the tokens cannot be stored yet; retrying for up to a minute: \(told.happened): \(told.advice)"
         )
     }
 
@@ -73,7 +73,7 @@ final class SignInConversation {
             return wait(checking: Self.browserOptions)
         }
         guard let browser = Browser.find(for: page) else { throw .noBrowser(profile) }
-        console.note("a browser shows this address; if it does not, open it there yourself: \(address)")
+        console.note("Opening your browser. If nothing happens, visit: \(address)")
         do throws(SystemFailure) {
             try browser.start(orAdvise: "open the address above, or use --device")
         } catch {
@@ -115,12 +115,13 @@ final class SignInConversation {
             limit >= 120
             ? "\(Int(limit / 60)) minutes" : limit > 1 ? "\(Int(limit.rounded(.up))) seconds" : "a second"
         console.note(
-            "waiting for you to sign in there, for \(time) at most; if the page shows a mistake instead, end this with "
+            "waiting for the sign-in, for \(time) at most; if the page shows an error, press "
                 + "Ctrl-C and check \(options)")
         if takesPaste {
-            console.note("browser on another machine: paste the address of the page that does not load")
+            console.note(
+                "if the browser is on another machine, paste the address of the page that does not load")
         }
-        console.progress.show("Waiting for you to sign in there …")
+        console.progress.show("Waiting for the sign-in …")
     }
 
     private func check(_ address: String) throws(CommandFailure) {
@@ -138,7 +139,7 @@ final class SignInConversation {
     }
 
     private static let unfit = CommandFailure(
-        .unavailable, "what the provider wants shown is not fit for that", "check --issuer")
+        .unavailable, "the provider's address or code cannot be shown", "check --issuer")
 }
 
 extension CommandFailure {

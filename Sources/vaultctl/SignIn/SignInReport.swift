@@ -23,17 +23,17 @@ struct SignInReport {
         switch outcome {
         case .signedIn(let signedIn, let before, let isOtherUser):
             if isOtherUser {
-                console.note("this is another user than before: end the session at once if that was not you")
+                console.note("this is another user than before: end the session at once if it is not yours")
             }
             report(before)
             return signedIn
         case .notAuthorized(let trouble): throw failure(trouble)
         case .notStored(let error, let revocation, let undoing):
-            console.note(of: revocation, "what the provider gave")
+            console.note(of: revocation, "the issued tokens")
             throw notStored(error, isRevoked: revocation.isRevoked, undoing)
         case .cancelled(let revocation, let undoing):
-            console.note(of: revocation, "what the provider gave")
-            if revocation.isRevoked { console.note("what the provider gave was revoked: sign in again") }
+            console.note(of: revocation, "the issued tokens")
+            if revocation.isRevoked { console.note("the issued tokens were revoked: sign in again") }
             report(undoing)
             throw .interrupted
         }
@@ -44,14 +44,14 @@ struct SignInReport {
     ) -> CommandFailure {
         var failure = CommandFailure(error, nil, name)
         if failure.mayBeDone {
-            failure.happened = "the vault did not say that it has it"
-            failure.advice = "see what is the matter with it: \"vaultctl verify\""
+            failure.happened = "the vault did not confirm the change"
+            failure.advice = "check the vault with \"vaultctl verify\""
             report(undoing)
         }
         let what =
             isRevoked
-            ? "what the provider gave could not be stored and was revoked, so sign in again"
-            : "that could not be stored"
+            ? "the tokens could not be stored and were revoked, so sign in again"
+            : "the tokens could not be stored"
         failure.happened = "signed in, but \(what): \(failure.happened)"
         failure.cause = nil
         return failure
@@ -62,12 +62,12 @@ struct SignInReport {
         case .done: break
         case .underWay:
             console.note(
-                "it may be stored all the same when the vault answers: \(CommandFailure.signingIn(name)) signs in again"
+                "the session may still be stored when the vault answers: run \(CommandFailure.signingIn(name)) to sign in again"
             )
         case .failed(let error):
             console.note(
-                "what was revoked was stored meanwhile, and is there still (\(CommandFailure(error, nil, name).happened)): "
-                    + "\(CommandFailure.signingIn(name)) signs in again; the session before may go on at the provider"
+                "the revoked tokens are still in the vault (\(CommandFailure(error, nil, name).happened)): "
+                    + "run \(CommandFailure.signingIn(name)); the previous session may stay valid at the provider"
             )
         }
     }
@@ -77,15 +77,16 @@ struct SignInReport {
         case .none, .kept: break
         case .foreign:
             console.note(
-                "the session before is not of this provider, which is not told: it may go on there")
+                "the previous session belongs to another provider and was not revoked: it may stay valid there"
+            )
         case .ended(let revocation, let newer):
             if case .awaited = newer, revocation.isOffered {
-                console.note("of the sign-in before: \(CommandFailure.waitedFor)")
+                console.note("previous sign-in: \(CommandFailure.waitedFor)")
             }
-            console.note(of: revocation, "what the provider gave at the sign-in before")
+            console.note(of: revocation, "the tokens of the previous sign-in")
             if case .lost = newer, revocation.isRevoked {
                 let reason = CommandFailure.newerSession
-                console.note("of the sign-in before, \(reason.happened): \(reason.advice)")
+                console.note("previous sign-in: \(reason.happened): \(reason.advice)")
             }
         }
     }
@@ -96,7 +97,7 @@ struct SignInReport {
             switch trouble {
             case .failed(let failure) where failure.leavesTokens ?? false:
                 console.note(
-                    "what the provider gave may be good until it expires, since the provider was not told")
+                    "the issued tokens may be valid until they expire, because they were not revoked")
             case .failed(let failure) where failure.mayLeaveSession ?? false:
                 console.note(Self.unknown)
             case .failed, .notStarted, .notAsked: break
@@ -134,11 +135,11 @@ struct SignInReport {
             return reason
         }
         var reason = CommandFailure(failure)
-        reason.advice += "; if the page showed a mistake, check \(options) first"
+        reason.advice += "; if the page showed an error, check \(options) first"
         return reason
     }
 
-    private static let unknown = "the provider may have given tokens that are lost"
+    private static let unknown = "the provider may have issued tokens that were lost"
 }
 
 extension Console {
@@ -146,10 +147,10 @@ extension Console {
     func note(of revocation: Revocation<OAuthProgram.WorkerError>, _ what: String) {
         switch revocation {
         case .revoked: break
-        case .notOffered: note("\(what) is good until it expires: the provider has no way to be told")
+        case .notOffered: note("\(what) are valid until they expire: the provider offers no revocation")
         case .failed(let trouble):
             let reason = CommandFailure(untold: trouble)
-            note("\(what) may be good until it expires, since the provider was not told: \(reason.happened)")
+            note("\(what) may be valid until they expire, because they were not revoked: \(reason.happened)")
         }
     }
 }

@@ -26,7 +26,7 @@ final class SignalGuard: Sendable {
     /// Creates a guard. `told` runs at the first signal. `meanwhile` is the message to the user when the end
     /// takes a moment.
     init(
-        meanwhile: String = "what the provider may have given is being given back",
+        meanwhile: String = "tokens that the provider may have issued are being revoked",
         _ told: @escaping @Sendable () -> Void = {}
     ) {
         self.meanwhile = meanwhile
@@ -79,7 +79,7 @@ final class SignalGuard: Sendable {
     private static let patience = Duration.seconds(8)
 
     /// The consequences of an immediate end when the provider may have issued tokens.
-    static let given = "what the provider gave may be good until it expires"
+    static let given = "the issued tokens may be valid until they expire"
 
     /// Sets the consequences of an immediate end from now on.
     func note(leaving left: String) { state.withLock { $0.left = left } }
@@ -89,11 +89,11 @@ final class SignalGuard: Sendable {
         let left: String? =
             switch entered {
             case .storedUnrevoked:
-                "signed in, but what the provider gave at the sign-in before may be good until it expires"
+                "signed in, but the tokens of the previous sign-in may be valid until they expire"
             case .ending:
-                "the session may be gone from the vault without the provider having been told: \(Self.given)"
+                "the session may be deleted from the vault but not revoked: \(Self.given)"
             case .endedUnrevoked:
-                "signed out here, but the provider may not have been told: \(Self.given)"
+                "signed out here, but the session may not have been revoked: \(Self.given)"
             // The tokens are stored, the provider knows, or a note is printed.
             case .settled: nil
             }

@@ -53,7 +53,7 @@ private struct HeldWorker {
         login.send(signal)
         let outcome = try login.end()
         #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
-        #expect(outcome.error.contains("what the provider gave was revoked"), "\(outcome.error)")
+        #expect(outcome.error.contains("the issued tokens were revoked"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
     }
 
@@ -75,7 +75,7 @@ private struct HeldWorker {
         let outcome = try login.end()
         #expect(outcome.status == 129, "\(outcome.status) \(outcome.error)")
         #expect(
-            outcome.error.contains("what the provider gave was revoked")
+            outcome.error.contains("the issued tokens were revoked")
                 && !outcome.error.contains("ended at once"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-1"))
         #expect(try home.run("token", "work").status == 3)
@@ -105,8 +105,8 @@ private struct HeldWorker {
         let outcome = try login.end()
         #expect(outcome.status == 130, "\(outcome.status) \(outcome.error)")
         #expect(
-            outcome.error.contains("what the provider gave was revoked")
-                && !outcome.error.contains("may be stored"), "\(outcome.error)")
+            outcome.error.contains("the issued tokens were revoked")
+                && !outcome.error.contains("may still be stored"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-2"))
         let token = try home.run("token", "work")
         #expect(
@@ -170,7 +170,7 @@ private struct HeldWorker {
             login.send(signal)
             let outcome = try login.end()
             #expect(outcome.status == 128 + signal, "\(outcome.status) \(outcome.error)")
-            #expect(!outcome.error.contains("is being given back"), "\(outcome.error)")
+            #expect(!outcome.error.contains("are being revoked"), "\(outcome.error)")
             try #require(home.contents("late") == nil)
         }
     }
@@ -252,7 +252,7 @@ private struct HeldWorker {
         #expect(outcome.status == 130 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(
             outcome.error.hasSuffix(
-                "vaultctl: note: ended at once: what the provider gave may be good until it expires\n"),
+                "vaultctl: note: ended at once: the issued tokens may be valid until they expire\n"),
             "\(outcome.error)")
         #expect(asked.isLeft)
         #expect(home.asked("revoke").count == 1)

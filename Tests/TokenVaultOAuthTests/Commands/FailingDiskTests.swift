@@ -29,7 +29,7 @@ import TokenVault
             in: home)
         let outcome = try run(home, "login", "work", "--no-browser")
         #expect(![0, 3].contains(outcome.status), "\(outcome.status) \(outcome.error)")
-        #expect(outcome.error.contains("could not be stored and was revoked"), "\(outcome.error)")
+        #expect(outcome.error.contains("could not be stored and were revoked"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1 && home.asked("revoke")[0].contains("refresh-of-fake-2"))
         #expect(try home.run("token", "work").output == "fake-1")
     }
@@ -47,7 +47,7 @@ import TokenVault
         let outcome = try run(home, "logout", "work")
         #expect(![0, 3].contains(outcome.status), "\(outcome.status) \(outcome.error)")
         #expect(
-            outcome.error.contains("the provider was not told")
+            outcome.error.contains("the provider was not notified")
                 && outcome.error.contains("at the provider's own page"), "\(outcome.error)")
         #expect(home.asked("revoke").isEmpty)
         #expect(try home.run("token", "work").output == "fake-1")

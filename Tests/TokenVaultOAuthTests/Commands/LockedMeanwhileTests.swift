@@ -89,7 +89,7 @@ import TokenVaultAuth
             + "link=${link%/exe}; kill -\(signal) ${link#/proc/};; esac; done; "
     }
 
-    private static let nextTry = "the next call sends the token before once more"
+    private static let nextTry = "the next call sends the previous token once more"
 
     /// The session goes on where the provider allows another try: nothing of it was given back.
     private func expectToGoOn(_ home: SignInHome) throws {
@@ -107,7 +107,7 @@ import TokenVaultAuth
         let outcome = try home.start(["token", "work", "--timeout", "10"], without: "VAULTCTL_KEY_FILE").end()
         #expect(outcome.status == 10 && outcome.output.isEmpty, "\(outcome.status) \(outcome.error)")
         #expect(
-            outcome.error.contains("storing them did not end in time")
+            outcome.error.contains("could not be stored in time and are lost")
                 && outcome.error.contains(Self.nextTry),
             "\(outcome.error)")
         #expect(

@@ -63,7 +63,7 @@ import TokenVaultAuth
         (["--provider", "gogle"], "there is no such provider"), (["--provider", "azure"], "--tenant"),
         (["--provider", "google", "--tenant", "a"], "leave --tenant out"),
         (["--provider", "okta", "--tenant", "https://a.okta.com"], "as in id.example.com"),
-        (["--provider", "google", "--issuer", "https://a.example"], "the one or the other"),
+        (["--provider", "google", "--issuer", "https://a.example"], "both name the provider"),
         (["--issuer", "https://a.example", "--tenant", "a"], "--provider as well"),
         (["--issuer", "https://a.example", "--device-endpoint", "https://a.example/d"], "--token-endpoint"),
         (["--issuer", "https://a.example", "--token-endpoint", "http://a.example/t"], "https address"),

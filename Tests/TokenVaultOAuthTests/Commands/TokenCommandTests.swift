@@ -108,7 +108,7 @@ import TokenVaultAuth
         #expect(outcome.status == 3 && outcome.output.isEmpty)
         #expect(
             outcome.error
-                == "vaultctl: the provider has ended the session: \"vaultctl login work\" signs in again\n"
+                == "vaultctl: the provider has ended the session: run \"vaultctl login work\"\n"
         )
         #expect(try home.run("token", "work").status == 3)
         #expect(try home.run("profiles").output == "work\tsigned-out\t\(provider.issuer)\n")
@@ -130,7 +130,7 @@ import TokenVaultAuth
             #expect(
                 known.status == 3
                     && known.error
-                        == "vaultctl: this profile is signed out: \"vaultctl login work\" signs in\n",
+                        == "vaultctl: not signed in to \"work\": run \"vaultctl login work\"\n",
                 "\(known.error)")
         }
     }
@@ -160,7 +160,7 @@ import TokenVaultAuth
         let soon = try home.run("token", "work", "--min-valid", "2h")
         #expect(soon.status == 0 && !soon.output.isEmpty)
         #expect(
-            soon.error.hasPrefix("vaultctl: note: the token is good for 3")
+            soon.error.hasPrefix("vaultctl: note: the token is valid for 3")
                 && soon.error.contains("less than --min-valid (7200 seconds)")
                 && soon.error.contains("--renew asks it"), "\(soon.error)")
     }
@@ -179,7 +179,7 @@ import TokenVaultAuth
         let token = try home.start(["token", "work"])
         pipe.wait()
         let logout = try home.run("logout", "work")
-        #expect(logout.status == 0 && logout.error.contains("has what comes revoked"), "\(logout.error)")
+        #expect(logout.status == 0 && logout.error.contains("revokes the new tokens"), "\(logout.error)")
         gate.open()
         let outcome = try token.end()
         #expect(outcome.status == 9 && outcome.output.isEmpty, "\(outcome.error)")
@@ -202,7 +202,7 @@ import TokenVaultAuth
         }
         let profiles = try home.run("profiles")
         #expect(profiles.status == 8 && profiles.output == "work\tsigned-in\thttps://id.example.com\n")
-        #expect(profiles.error.contains("note: other is no profile that this program knows"))
+        #expect(profiles.error.contains("note: other is not a profile that this program knows"))
         let json = try home.run("profiles", "--json")
         #expect(json.status == 8 && json.output.contains(#""profile":"work""#))
         #expect(try home.run("login", "other", "--no-browser").status == 8)
@@ -290,7 +290,7 @@ import TokenVaultAuth
         try provider.tell("fail", ["path": "/o/revoke_token/", "how": "500", "times": 9])
         let outcome = try home.run("logout", "work")
         #expect(outcome.status == 8)
-        #expect(outcome.error.contains("signed out here, but the provider was not told"))
+        #expect(outcome.error.contains("signed out here, but the tokens were not revoked"))
         #expect(try home.run("token", "work").status == 3)
         try provider.tell("reset")
         try home.signIn()
@@ -315,7 +315,7 @@ import TokenVaultAuth
         let profiles = try home.run("profiles")
         #expect(profiles.status == 4 && profiles.output.isEmpty)
         #expect(
-            profiles.error.hasPrefix("vaultctl: some of what is stored is not shown while locked"),
+            profiles.error.hasPrefix("vaultctl: some items are not shown while locked"),
             "\(profiles.error)")
     }
 
@@ -325,7 +325,7 @@ import TokenVaultAuth
         let home = try SignInHome(nil)
         try SaidWorker(refresh: "exit 1").place(in: home)
         #expect(try home.signIn(at: "https://id.example.com").end().status == 0)
-        let note = "a renewal was begun, and nothing of use came of it"
+        let note = "a renewal was started and its outcome is unknown"
         // The token has no known expiry, so the provider is not asked.
         #expect(try !home.run("token", "work").error.contains(note))
         #expect(try home.run("token", "work", "--renew", "--timeout", "20").status == 10)

@@ -11,17 +11,17 @@ import TokenVaultAuth
     @Test(arguments: [
         ("exit 3", 8, "ended without an answer (exit status 3)"),
         ("read line; kill -9 $$", 8, "ended without an answer (exit status 137)"),
-        ("read line; echo nonsense", 8, "does not understand"),
-        ("read line; echo '{\"signedIn\":{}}'", 8, "does not understand"),
-        ("read line; echo '{\"revoked\":{}}'", 8, "does not understand"),
-        ("head -c 3000000 /dev/zero", 8, "does not understand"),
+        ("read line; echo nonsense", 8, "gave an unknown answer"),
+        ("read line; echo '{\"signedIn\":{}}'", 8, "gave an unknown answer"),
+        ("read line; echo '{\"revoked\":{}}'", 8, "gave an unknown answer"),
+        ("head -c 3000000 /dev/zero", 8, "gave an unknown answer"),
         (
             "while echo '{\"open\":{\"address\":\"https://127.0.0.1/\"}}'; do :; done", 8,
-            "does not understand"
+            "gave an unknown answer"
         ),
-        ("echo '{\"open\":{\"address\":\"file:///etc/passwd\"}}'; cat", 8, "not fit for that"),
+        ("echo '{\"open\":{\"address\":\"file:///etc/passwd\"}}'; cat", 8, "cannot be shown"),
         ("echo '{\"failed\":{\"_0\":{\"kind\":\"notBuilt\"}}}'; cat", 8, "--traits OAuth"),
-        ("cat >/dev/null", 10, "did not answer in time: the provider may have given tokens that are lost"),
+        ("cat >/dev/null", 10, "did not answer in time: the provider may have issued tokens that were lost"),
     ])
     func aSignInThatGoesWrong(_ script: String, _ status: Int32, _ reason: String) throws {
         let home = try SignInHome(nil, worker: .script(script))
@@ -171,7 +171,7 @@ import TokenVaultAuth
         let worker = "\(home.path)/bin/vaultctl-oauth"
         let outcome = try RunningCommand(worker, [], home.environment).end()
         #expect(outcome.status == 64 && outcome.output.isEmpty)
-        #expect(outcome.error == "vaultctl-oauth: no request came: \"vaultctl login\" starts it\n")
+        #expect(outcome.error == "vaultctl-oauth: no request came: run \"vaultctl login\"\n")
         #expect(try RunningCommand(worker, ["help"], home.environment).end().status == 64)
     }
 }
