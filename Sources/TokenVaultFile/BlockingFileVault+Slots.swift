@@ -10,7 +10,7 @@ extension BlockingFileVault {
         let differ = state.withLock { ($0.opened?.keybags.whole.count ?? 1) > 1 }
         guard differ else { return nil }
         return
-            "the two copies of the keybag differ, and this is the newer one: only an unlock tells which is in use"
+            "the two copies of the keybag differ, and this is the newer one: unlock the vault to see which is in use"
     }
 
     /// Replaces the passphrase `current` by `new`; the cost does not depend on the number of items. Older

@@ -20,7 +20,7 @@ extension BlockingFileVault {
             status.conflictingCopies = copies.names()
             for name in copies.namesOfReplaced(orItself: false).sorted() {
                 status.notes.append(
-                    "\(name) is a previous file of the vault, which its unlock methods of that time open: remove it when it is not needed"
+                    "\(name) is a previous file of the vault, which the unlock methods of that time open: remove it when you do not need it"
                 )
             }
             status.notes += notesOfPlace()
@@ -52,20 +52,20 @@ extension BlockingFileVault {
             status.note(session.log.indexPutOff.withLock { $0 })
             if session.log.hasMetDamagedIndex.withLock({ $0 }) {
                 status.notes.append(
-                    "the index is damaged and was done without; the next write makes another, verify tells more"
+                    "the index is damaged and was not used; the next write replaces it, and verify shows more"
                 )
             }
             status.note(location.readOnlyReason == nil ? Self.noteOnEarlierKeys(session, keybag) : nil)
             if keybag.hasSeveralVersions, isChecked, try itemsUnderOlderKeys(session) > 0 {
                 status.notes.append(
-                    "items from before a revocation are still under the old keys: compact the vault")
+                    "items from before a key rotation are still under the old keys: compact the vault")
             }
             // Damage in the history hides nothing else: verify reports the damage.
             status.note((try? session.log.valuesLeftInCopies()).flatMap { Self.note(onLeftValues: $0) })
             if session.log.hasCutTail.withLock({ $0 }) {
                 status.notes.append(
-                    "what a crash left behind the log was removed; "
-                        + "\(TornTail.name(for: location.name)) keeps it until the next compaction or deletion"
+                    "the bytes that a crash left behind the log were removed; "
+                        + "\(TornTail.name(for: location.name)) keeps them until the next compaction or deletion"
                 )
             }
             return status
@@ -77,7 +77,7 @@ extension BlockingFileVault {
     private static func noteOnEarlierKeys(_ session: VaultSession, _ keybag: Keybag) -> String? {
         let own = keybag.sets.first { DeviceKey.setTag(of: $0.device) == session.ring.facts.deviceTag }
         guard let own, own.olderRoots != nil, session.ring.roots?.all != nil else { return nil }
-        return "what this device stores for itself is under its keys from before a key rotation: "
+        return "this device stores this-device-only items under its keys from before a key rotation: "
             + (own.keys.contains(where: \.isPasscodeClass)
                 ? "unlock the vault with the passphrase" : "compact the vault, then unlock it again")
     }
@@ -85,12 +85,12 @@ extension BlockingFileVault {
     private static func note(onLeftValues count: Int) -> String? {
         guard count > 0 else { return nil }
         let values = count == 1 ? "1 value" : "\(count) values"
-        return "\(values) of the files that were merged stayed there: "
+        return "\(values) stayed in the merged files: "
             + "merge those files on the devices of these items too"
     }
 
     private static let noteOnRemoteFiles =
-        "the vault is on a network file system or FUSE: it is as safe as the locks there, and reads wait for writers"
+        "the vault is on a network file system or FUSE: its safety depends on the locks there, and reads wait for writers"
 
     /// The repairs that unlocking made or could not make, in words for the user; part of
     /// ``VaultStatus/notes``.
@@ -105,7 +105,7 @@ extension BlockingFileVault {
     }
 
     static let noteOnStuckAnchor =
-        "the anchor in the state directory cannot be written: copies that are older than this vault are not noticed"
+        "the anchor in the state directory cannot be written: older copies of this vault are not noticed"
 
     /// Returns the unlock methods, in the order they were added. Before the first unlock, they come from the
     /// unauthenticated keybag as the vault was opened, and nothing is read. Throws `closed`, and from the

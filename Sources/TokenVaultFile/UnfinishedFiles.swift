@@ -92,10 +92,10 @@ struct UnfinishedFiles {
     private static func note(_ found: (name: String, state: State), remover: String) -> String? {
         switch found.state {
         case .inUse: nil
-        case .leftOver: "\(found.name) is left of a program that was stopped: \(remover)"
+        case .leftOver: "\(found.name) was left by a program that was stopped: \(remover)"
         case .unknown:
-            "\(found.name) has the name of what a program leaves that was stopped, and may be something else: remove it "
-                + "if nobody needs it"
+            "\(found.name) is named like the leftover of a stopped program, but may be another file: remove it "
+                + "if you do not need it"
         }
     }
 }

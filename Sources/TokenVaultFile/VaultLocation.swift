@@ -59,7 +59,7 @@ package struct VaultLocation: Sendable {
     var note: String? {
         guard access == .group else { return nil }
         return
-            "the group of the vault's directory may replace the vault: chmod g-w the directory if others are in it"
+            "the group of the vault's directory can replace the vault: if other users are in it, run chmod g-w on the directory"
     }
 
     /// Returns the same place, without this device's state for the vault.

@@ -78,7 +78,7 @@ enum AgentProgram {
             // The session watch comes first, so its result is known when the first client connects.
             try server.watchSession { obstacle in
                 say(
-                    "vaultctl-agent: note: \(obstacle.map { "no lock with the session: \($0)" } ?? "locks with the session")"
+                    "vaultctl-agent: note: \(obstacle.map { "the vaults do not lock with the session: \($0)" } ?? "the vaults lock with the session")"
                 )
             }
             for credential in credentials {
@@ -92,14 +92,14 @@ enum AgentProgram {
             case .asked: break
             case .displaced:
                 say(
-                    "vaultctl-agent: note: its socket was removed or replaced, so it ended, and all is locked"
+                    "vaultctl-agent: note: the socket was removed or replaced, so the agent ended and locked all vaults"
                 )
-            case .unused: say("vaultctl-agent: note: it held nothing and was not used, so it ended")
+            case .unused: say("vaultctl-agent: note: the agent held no vault and was not used, so it ended")
             }
             return 0
         } catch let error as TokenStorageError where error.isOfAnotherAgent {
             say(
-                "vaultctl-agent: another agent runs already, in \(place.directory): use it, or end it first: \"vaultctl agent --stop\""
+                "vaultctl-agent: another agent already runs in \(place.directory): use it, or end it first: \"vaultctl agent --stop\""
             )
             return 9
         } catch let error as TokenStorageError {
@@ -118,7 +118,7 @@ enum AgentProgram {
         do throws(SystemFailure) {
             try ServiceManager.tell(notice)
         } catch {
-            say("vaultctl-agent: note: the service manager does not hear: \(error.call): \(error.errno)")
+            say("vaultctl-agent: note: the service manager cannot be notified: \(error.call): \(error.errno)")
         }
     }
 

@@ -17,7 +17,7 @@ enum BenchmarkProgram {
         guard let words, let arguments = BenchmarkArguments(words) else {
             return end(
                 CommandFailure(
-                    .usage, "vaultctl-benchmark was started by hand", "\"vaultctl benchmark\" starts it"))
+                    .usage, "vaultctl-benchmark was started by hand", "run \"vaultctl benchmark\""))
         }
         guard let program = ProgramContext.executable else {
             return end(CommandFailure(.unavailable, "this program was not found", "mount /proc"))
@@ -83,7 +83,7 @@ enum BenchmarkProgram {
             try SmallFile.create(path, Array(html.utf8))
         } catch {
             if error.errno == .fileExists {
-                throw CommandFailure(.conflict, "the file is there already", "choose another name")
+                throw CommandFailure(.conflict, "the file already exists", "choose another name")
             }
             throw CommandFailure(error, "the report", "choose another path")
         }

@@ -9,7 +9,7 @@ ProcessFacts.forbidBacktraces()
 ProgramContext.end(BenchmarkProgram.run(ProgramContext.arguments()))
 #else
 let line =
-    "vaultctl: vaultctl-benchmark was built without what it counts with: build it with \"--traits OAuth\"\n"
+    "vaultctl: vaultctl-benchmark was built without its dependencies: build it with \"--traits OAuth\"\n"
 try? StandardStream.error.write(Array(line.utf8))
 ProgramContext.end(8)
 #endif

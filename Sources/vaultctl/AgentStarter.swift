@@ -24,7 +24,8 @@ enum AgentStarter {
     static func places() throws(CommandFailure) -> [AgentEndpoint] {
         do throws(SystemFailure) { return try AgentEndpoints.everywhere() } catch {
             throw CommandFailure(
-                error, "the directories where agents run", "see \"ulimit -n\" and the mode of /run/user/UID")
+                error, "the directories where agents run", "check \"ulimit -n\" and the mode of /run/user/UID"
+            )
         }
     }
 
@@ -33,12 +34,12 @@ enum AgentStarter {
     static func requirePlace() throws(CommandFailure) {
         if let place = AgentEndpoints.ownedByAnotherUser {
             throw CommandFailure(
-                .unavailable, "no agent can run in \(place), which is another user's", placeAdvice)
+                .unavailable, "no agent can run in \(place), which belongs to another user", placeAdvice)
         }
         // The agent receives its place as an argument, which must be text.
         guard String(validating: AgentEndpoints.own.directory) == nil else { return }
         throw CommandFailure(
-            .unavailable, "no agent is started in a directory whose path is not UTF-8", placeAdvice)
+            .unavailable, "no agent can run in a directory whose path is not UTF-8", placeAdvice)
     }
 
     /// Starts the agent, unless an agent runs already, and waits until the agent accepts clients. Waits for

@@ -10,20 +10,20 @@ extension CommandFailure {
         case .agentDirectoryClosed: AgentStarter.closedAdvice
         case .readOnly(.requested): "leave --read-only out"
         case .deviceKeyMissing(path: _?):
-            "the state directory may not be the one it was stored with: check HOME, XDG_STATE_HOME, --state-dir; if it "
-                + "is, \(foreign)"
+            "the item may belong to another state directory: check HOME, XDG_STATE_HOME and --state-dir; if they are "
+                + "right, \(foreign)"
         case .systemCall(let call)
         where [Errno.permissionDenied, .notDirectory].contains(Errno(rawValue: call.errorNumber)):
-            "check --vault, and who may read the file and enter its directories"
+            "check --vault, and the modes of the file and its directories"
         case .damagedCopy:
             "\"vaultctl verify --vault COPY\" says where, \"vaultctl salvage NEW --vault COPY\" copies out what is whole"
         case .damaged(.bothKeybags):
-            "\"vaultctl salvage\" can help where the two are damaged in different places; else \"vaultctl restore\" puts a "
-                + "backup in its place"
-        case .noVault, .noDirectory: "\"vaultctl init\" creates the vault; else check --vault and HOME"
+            "\"vaultctl salvage\" can help if the two are damaged in different places; otherwise \"vaultctl restore\" puts "
+                + "a backup in the vault's place"
+        case .noVault, .noDirectory: "create the vault with \"vaultctl init\", or check --vault and HOME"
         case .forkedBeyondMemory: advice(for: .forked)
         case .ancestry(.tooManyLeft):
-            "\"vaultctl merge\" the two files on the device that stored these items"
+            "run \"vaultctl merge\" with the two files on the device that stored these items"
         case .permission(.everything), .permission(.item), .permission(.passcodeItems), .permission(.storing):
             advice(for: .notPermitted)
         default: nil
@@ -32,20 +32,20 @@ extension CommandFailure {
 
     /// Advice for an item that another device stored.
     private static let foreign =
-        "read it on the device that stored it, where \"vaultctl set KEY --policy when-unlocked\" shares it; here, use another "
-        + "key, or \"vaultctl device remove\" that device, with all that only it may read"
+        "read or share it on that device (\"vaultctl set KEY --policy when-unlocked\"); here, use another key, or delete "
+        + "that device's items with \"vaultctl device remove\""
 
     /// Returns advice about `vaultctl` commands, where it is better than the library's.
     static func advice(for code: TokenStorageError.Code) -> String? {
         switch code.kind {
-        case .locked: "\"vaultctl unlock\" it, or give --passphrase-file or --key-file"
+        case .locked: "run \"vaultctl unlock\", or give --passphrase-file or --key-file"
         case .wrongDevice: foreign
         case .notPermitted:
-            "\"vaultctl unlock --passphrase-file …\", or \"vaultctl slot list\" for another method; only a passphrase opens "
+            "run \"vaultctl unlock --passphrase-file …\", or see \"vaultctl slot list\"; only a passphrase opens "
                 + "when-passcode-set items"
         case .notFound:
-            "\"vaultctl list\" shows the keys of this service, which is the one of --service, else VAULTCTL_SERVICE, else "
-                + "\"default\"; with --all-services those of every one"
+            "\"vaultctl list\" shows the keys of the service (--service, else VAULTCTL_SERVICE, else \"default\"), and with "
+                + "--all-services all keys"
         case .slotNotFound: "\"vaultctl slot list\" shows their numbers"
         case .lastSlot: "add another one first, with \"vaultctl slot add\""
         case .tooManySlots: "remove one first, with \"vaultctl slot remove\""
@@ -54,21 +54,21 @@ extension CommandFailure {
             "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
                 + "a backup in its place"
         case .rolledBack:
-            "\"vaultctl merge FILE\" takes the newest copy into this one, which may have changes of its own; to go on without "
-                + "it, \"vaultctl restore\" this one"
+            "\"vaultctl merge FILE\" takes the changes of the newest copy into this one; to go on without "
+                + "them, run \"vaultctl restore\" with this one"
         case .forked:
-            "\"vaultctl merge FILE\" takes in those of the file that this device used before, a conflict copy or a backup; "
-                + "\"vaultctl adopt\" does without them"
+            "\"vaultctl merge FILE\" takes them from the previous file, a conflict copy or a backup; "
+                + "\"vaultctl adopt\" goes on without them"
         case .unexpectedVault:
-            "put the expected vault back, or take this one with \"vaultctl adopt\"; \"vaultctl destroy --forget\" gives the "
-                + "other up, with all that only this device can read"
+            "put the expected vault back, or accept this one with \"vaultctl adopt\"; \"vaultctl destroy --forget\" gives up "
+                + "the other and its this-device-only items"
         case .duplicateVault:
-            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads what may leave "
-                + "the device from either"
+            "use the other, or make this one the vault with \"vaultctl adopt\"; \"vaultctl export\" reads either, without "
+                + "this-device-only items"
         case .unavailable: "create a vault with \"vaultctl init\", or check --vault"
-        case .notAVault: "check --vault; a backup is put there with \"vaultctl restore\""
+        case .notAVault: "check --vault, or put a backup there with \"vaultctl restore\""
         case .insecurePermissions: "make it yours, with mode 0600 (chmod 600)"
-        case .invalidArgument: "see \"vaultctl help\" for what the options take"
+        case .invalidArgument: "see \"vaultctl help\" for the values of the options"
         case .outcomeUnknown: "compare it with the generation that \"vaultctl info\" shows"
         case .timedOut: "try again, with a longer --timeout if need be"
         case .unsupportedPolicy: "choose another --policy"

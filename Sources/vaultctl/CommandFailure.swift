@@ -39,7 +39,7 @@ extension CommandFailure {
             cause?.code == .locked ? "locked by the agent, which holds the vault" : "\(happened) by the agent"
         told.happened += "; \(variable) is not used while an agent holds it"
         let option = variable == "VAULTCTL_KEY_FILE" ? "--key-file" : "--passphrase-file"
-        told.advice = "\"vaultctl unlock\" it, or give \(option) or --no-agent"
+        told.advice = "run \"vaultctl unlock\", or give \(option) or --no-agent"
         return told
     }
 

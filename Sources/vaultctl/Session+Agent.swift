@@ -39,7 +39,9 @@ extension Session {
     func agentToAsk() throws(CommandFailure) -> BlockingAgentVault? {
         guard backend == .file, asksAgent else { return nil }
         if let place = AgentEndpoints.ownedByAnotherUser {
-            console.note("no agent is asked, since \(place) is another user's: \(AgentStarter.placeAdvice)")
+            console.note(
+                "the agent is not used, because \(place) belongs to another user: \(AgentStarter.placeAdvice)"
+            )
             return nil
         }
         console.asksAgent = true

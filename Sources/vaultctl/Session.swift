@@ -53,7 +53,8 @@ struct Session {
     func requireWriting() throws(CommandFailure) {
         guard !isReadOnly else {
             throw CommandFailure(
-                .failure, "--read-only, and the vault's file would be replaced", "leave it out")
+                .failure, "the command replaces the vault's file, and --read-only excludes changes",
+                "leave --read-only out")
         }
     }
 
@@ -126,7 +127,7 @@ struct Session {
     func requireFile() throws(CommandFailure) {
         guard backend == .file else {
             throw .usage(
-                "this is done with a vault file, and the \(backend.rawValue) backend has none",
+                "this command needs a vault file, and the \(backend.rawValue) backend has none",
                 "give --backend file; \"vaultctl migrate\" moves items between the two")
         }
     }
@@ -231,7 +232,7 @@ struct Session {
         else { return failure }
         let copy = path.removingLastComponent().appending(name).shellWord
         failure.advice =
-            "\"vaultctl merge \(copy)\" takes in the changes of the copy beside it; else \(failure.advice)"
+            "take the changes of the copy beside it with \"vaultctl merge \(copy)\"; otherwise \(failure.advice)"
         return failure
     }
 

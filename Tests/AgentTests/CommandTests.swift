@@ -144,7 +144,7 @@ import VaultAgent
         #expect(
             passedOver.error
                 == "vaultctl: locked by the agent, which holds the vault; VAULTCTL_KEY_FILE is not used while an agent holds it: "
-                + "\"vaultctl unlock\" it, or give --key-file or --no-agent\n")
+                + "run \"vaultctl unlock\", or give --key-file or --no-agent\n")
         let words = try home.file("words", "fake words")
         #expect(
             try home.run("retrieve", "dark", with: ["VAULTCTL_PASSPHRASE_FILE=\(words)"]).error
@@ -184,7 +184,7 @@ import VaultAgent
         // The text for people says that the vault is locked.
         let told = try home.run("status").output
         #expect(
-            told.contains("state:       locked, but for what may be read after the first unlock\n"), "\(told)"
+            told.contains("state:       locked, except for after-first-unlock items\n"), "\(told)"
         )
         #expect(told.contains("last opened: by slot ") && !told.contains("unlocked"), "\(told)")
         _ = try home.run("delete", "open")
@@ -298,7 +298,7 @@ import VaultAgent
         #expect(second.status == 9)
         #expect(
             second.error
-                == "vaultctl-agent: another agent runs already, in \(home.path)/run/tokenvault: use it, or end it first: "
+                == "vaultctl-agent: another agent already runs in \(home.path)/run/tokenvault: use it, or end it first: "
                 + "\"vaultctl agent --stop\"\n")
         kill(agent, SIGTERM)
         #expect(Program.wait(for: agent) == 0)

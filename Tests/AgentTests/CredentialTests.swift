@@ -105,7 +105,7 @@ import VaultAgent
             "\(json)")
         let text = try home.run("status").output
         #expect(
-            text.contains("state:       locked, but for what may be read after the first unlock"), "\(text)")
+            text.contains("state:       locked, except for after-first-unlock items"), "\(text)")
         let all = try home.run("unlock", "--key-file", home.keyFile)
         #expect(all.status == 0 && all.error.isEmpty, "\(all.error)")
         #expect(try home.run("unlock", "--key-file", narrow).error.isEmpty)

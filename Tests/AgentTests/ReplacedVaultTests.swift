@@ -37,7 +37,7 @@ import TokenVaultPlatform
 
     @Test func oneThatIsRestoredIsUsed() throws {
         let restored = try home.run("restore", backup, "--key-file", home.keyFile, "--yes")
-        let note = "the agent let go of the vault, which was restored"
+        let note = "the agent released the vault, which was restored"
         #expect(restored.status == 0 && restored.error.contains(note), "\(restored.error)")
         let here = try home.run("retrieve", "k", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"])
         #expect(here.status == 0 && here.output == "fake", "\(here.error)")

@@ -104,7 +104,7 @@ import TokenVault
         // A key that cannot be removed from the keyring now can be removed by the user later.
         let removed = try all("slot", "remove", "2", "--key-file", key, "--no-input")
         #expect(removed.contains("left in the keyring (locked): remove it with \"secret-tool clear service"))
-        #expect(removed.contains("copies of the vault made before still open"))
+        #expect(removed.contains("existing copies of the vault still open"))
         try desktop.tell("unlock")
         #expect(try run("slot", "add", "secret-service", "--key-file", key) == "3\n")
         #expect(try all("slot", "remove", "3", "--key-file", key) == "")
@@ -147,7 +147,7 @@ import TokenVault
             "converse",
             ["6", vaultctl, "init"] + first + [
                 "New passphrase: ", "fake horse", "again: ", "fake horse", "Type yes", "n",
-                "keyring open all of the vault too", answer,
+                "keyring open the whole vault too", answer,
             ])
     }
 

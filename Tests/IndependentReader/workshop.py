@@ -18,7 +18,7 @@ CODES = {
     "this unlock method may not do that": "notPermitted",
     "the item belongs to another device": "wrongDevice",
     "damaged or tampered with": "corrupt",
-    "the vault is older than what this device has seen of it": "rolledBack",
+    "the vault is older than the one this device has seen": "rolledBack",
     "this file lacks changes that this device has seen": "forked",
     "the file is not a vault": "notAVault",
     "written by a newer program": "unsupportedFormat",

@@ -68,7 +68,8 @@ import Testing
             #expect(lines.count { $0.contains("●") && !$0.contains("median") } == 8, "\(columns)")
             #expect(lines.joined(separator: " ").contains("● median"), "\(columns)")
             #expect(lines.contains { $0.hasPrefix("secret-service 10,000,000") }, "\(columns)")
-            #expect(lines.joined(separator: " ").contains("writes the rest into a new file"), "\(columns)")
+            #expect(
+                lines.joined(separator: " ").contains("writes the other items into a new file"), "\(columns)")
         }
         #expect(!Table(columns: 38, isStyled: false).text(results).contains("●"))
     }

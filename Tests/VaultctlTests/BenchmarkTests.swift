@@ -185,7 +185,7 @@ import Foundation
             wait "$child"; echo "$?"; cat page.html
             """)
         #expect(outcome.text.contains("memory") && outcome.text.hasSuffix("9\nmine\n"), "\(outcome.text)")
-        #expect(outcome.error == "vaultctl: the file is there already: choose another name\n")
+        #expect(outcome.error == "vaultctl: the file already exists: choose another name\n")
     }
 
     @Test(

@@ -31,7 +31,7 @@ import Testing
         ] {
             let waited = try sandbox.shell(script)
             expectOneLine(waited, status: 10)
-            #expect(waited.error.contains("the export has not come to its end"), "\(waited.error)")
+            #expect(waited.error.contains("the export is not complete"), "\(waited.error)")
         }
     }
 

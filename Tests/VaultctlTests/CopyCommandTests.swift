@@ -22,7 +22,7 @@ import Testing
         let restored = try sandbox.run("restore", "\(sandbox.home)/newest", "--yes")
         #expect(restored.status == 0 && restored.output.isEmpty)
         #expect(
-            restored.error == "vaultctl: note: what was in its place is kept as \(vault).replaced\n",
+            restored.error == "vaultctl: note: the previous file is kept as \(vault).replaced\n",
             "\(restored.error)")
         #expect(try sandbox.run("retrieve", "k").text == "second")
         let again = try sandbox.run("restore", "\(sandbox.home)/backup", "--yes", "--json")

@@ -15,7 +15,7 @@ import Testing
         #expect(made.status == 0 && made.text == #"{"items":1,"staying":1}"# + "\n")
         #expect(
             made.error
-                == "vaultctl: note: items that stay behind, since they may not leave this device: 1\n")
+                == "vaultctl: note: items left behind, because they may not leave this device: 1\n")
         // An existing file is never overwritten.
         expectOneLine(
             try sandbox.run("export", "\(sandbox.home)/tokens.export", "--export-passphrase-file", words),
@@ -128,11 +128,11 @@ import Testing
         let refused = try sandbox.run("import", "--format", "ndjson", "-", input: lines)
         expectOneLine(refused, status: 64)
         #expect(
-            refused.error.contains(#"line 2 has the field "exipres""#)
+            refused.error.contains(#"line 2 has the unknown field "exipres""#)
                 && refused.error.contains("--ignore-unknown"), "\(refused.error)")
         #expect(try sandbox.run("retrieve", "one").status == 3)
         let taken = try sandbox.run("import", "--format", "ndjson", "-", "--ignore-unknown", input: lines)
-        #expect(taken.status == 0 && taken.error == "vaultctl: note: fields that were read over: 2\n")
+        #expect(taken.status == 0 && taken.error == "vaultctl: note: ignored fields: 2\n")
         #expect(try sandbox.run("retrieve", "two").text == "fake-2")
         expectOneLine(try sandbox.run("import", "file", "--ignore-unknown"), status: 64)
     }
@@ -146,7 +146,7 @@ import Testing
         let skipped = try sandbox.run(
             "import", "--format", "ndjson", "-", "--on-conflict", "skip", input: lines)
         #expect(skipped.status == 0)
-        #expect(skipped.error == "vaultctl: note: items of which this vault keeps its own value: 1\n")
+        #expect(skipped.error == "vaultctl: note: items that keep the value of this vault: 1\n")
         #expect(try sandbox.run("retrieve", "k").text == "fake-old")
         #expect(try sandbox.run("retrieve", "new").text == "fake-new")
     }

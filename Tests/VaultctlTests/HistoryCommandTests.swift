@@ -46,7 +46,8 @@ import Testing
         #expect(try !sandbox.run("status").text.contains("keeps:"))
         let undone = try sandbox.run("undo", "token")
         #expect(
-            undone.status == 3 && undone.error.hasPrefix("vaultctl: the file has no such earlier value"),
+            undone.status == 3
+                && undone.error.hasPrefix("vaultctl: the file does not have this earlier value"),
             "\(undone.error)")
         for number in ["-1", "101", "many"] {
             let refused = try sandbox.run("compact", "--keep-values=\(number)")

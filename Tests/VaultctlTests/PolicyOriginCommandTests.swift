@@ -32,8 +32,8 @@ import Testing
             stored.status == 0
                 && stored.error
                     == "vaultctl: note: a session without the root key had chosen the item's policy, "
-                    + "after-first-unlock; the new value is under the vault's default, when-unlocked-this-device-only. "
-                    + "--policy chooses another\n",
+                    + "after-first-unlock; the new value has the vault's default, when-unlocked-this-device-only. "
+                    + "Choose another with --policy\n",
             "\(stored.error)")
         let now = try sandbox.run("info", "important", "--json").text
         #expect(
@@ -47,7 +47,7 @@ import Testing
     @Test func whoCannotLeaveThePolicyIsToldOfIt() throws {
         let stored = try sandbox.shell(#"printf newer | "$V" store important --key-file limited"#)
         #expect(
-            stored.status == 0 && stored.error.contains("note: the item stays under after-first-unlock"),
+            stored.status == 0 && stored.error.contains("note: the item keeps the policy after-first-unlock"),
             "\(stored.error)")
         let chosen = try sandbox.shell(
             #"printf newer | "$V" store important --policy after-first-unlock --key-file limited"#)

@@ -29,7 +29,7 @@ import TokenVaultPlatform
     @Test func aSecondSlotOfAKeyIsRefused() throws {
         let again = try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/vault.key")
         expectOneLine(again, status: 9)
-        #expect(again.error.contains("it opens slot 1 (key-file) already"), "\(again.error)")
+        #expect(again.error.contains("slot 1 (key-file) already has this unlock method"), "\(again.error)")
         let words = try sandbox.file("words", "fake words\n")
         #expect(try sandbox.run("slot", "add", "passphrase", "--new-passphrase-file", words).status == 0)
         let twice = try sandbox.run(
@@ -46,7 +46,7 @@ import TokenVaultPlatform
         #expect(added.status == 0 && added.text.wholeMatch(of: #/[0-9A-Z-]{47}\n/#) != nil)
         #expect(
             added.error
-                == "vaultctl: note: slot 1 (key-file) goes on opening everything by itself; to narrow it, remove it and add it again\n"
+                == "vaultctl: note: slot 1 (key-file) still opens everything by itself; to narrow it, remove it and add it again\n"
         )
         let file = try sandbox.file("written down", added.text.lowercased() + "a note\n")
         #expect(try sandbox.run("retrieve", "k", "--passphrase-file", file).text == "fake")
@@ -103,7 +103,7 @@ import TokenVaultPlatform
         let recovery = try sandbox.file("recovery", try sandbox.run("slot", "add", "recovery").text)
         let narrow = "\(sandbox.home)/narrow"
         let added = try sandbox.run("slot", "add", "key-file", narrow)
-        #expect(added.text == "3\n" && added.error.contains("--scope all gives it everything"))
+        #expect(added.text == "3\n" && added.error.contains("with --scope all it opens everything"))
         #expect(try sandbox.run("slot", "list").text.hasSuffix("\tafter-first-unlock\n"))
         _ = try sandbox.run("store", "shut", input: "fake")
         _ = try sandbox.run("store", "open", "--policy", "after-first-unlock", input: "fake")
@@ -112,14 +112,14 @@ import TokenVaultPlatform
         #expect(listed.status == 5 && listed.text == "open\n")
         #expect(
             listed.error
-                == "vaultctl: 1 item is not shown, which this unlock method does not open: unlock with the passphrase\n"
+                == "vaultctl: 1 item is not shown with this unlock method: unlock with the passphrase\n"
         )
         expectOneLine(try sandbox.run("retrieve", "shut", "--key-file", narrow), status: 5)
         #expect(try sandbox.run("retrieve", "open", "--key-file", narrow).text == "fake")
         expectOneLine(try sandbox.run("store", "new", "--key-file", narrow, input: "fake"), status: 5)
         let status = try sandbox.run("status", "--key-file", narrow)
         #expect(
-            status.text.contains("state:       locked, but for what may be read after the first unlock\n"))
+            status.text.contains("state:       locked, except for after-first-unlock items\n"))
         #expect(
             try sandbox.run("status", "--json", "--key-file", narrow).text
                 .contains(#""scope":"after-first-unlock""#))
@@ -135,7 +135,7 @@ import TokenVaultPlatform
         #expect(elsewhere.status == 6 && elsewhere.text == "open\n")
 
         let all = try sandbox.run("slot", "add", "key-file", "\(sandbox.home)/all", "--scope", "all")
-        #expect(all.status == 0 && all.error.contains("opens everything without a user"))
+        #expect(all.status == 0 && all.error.contains("open everything without the user"))
         #expect(try sandbox.run("retrieve", "shut", "--key-file", "\(sandbox.home)/all").text == "fake")
         expectOneLine(try sandbox.run("slot", "add", "recovery", "--scope", "after-first-unlock"), status: 64)
         expectOneLine(try sandbox.run("slot", "add", "key-file", "p", "--scope", "some"), status: 64)

@@ -51,7 +51,7 @@ extension StorageChoice.Finding: CustomStringConvertible {
         case .isEmpty: "empty"
         case .isUnavailable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
         case .isUnusable(let error): error.code.summary + (error.underlying.map { " (\($0))" } ?? "")
-        case .notProbed: "not looked at"
+        case .notProbed: "not checked"
         }
     }
 }

@@ -26,66 +26,67 @@ extension TokenStorageError.Reason {
         case .writingStopped(let call):
             ReasonText(
                 call.text,
-                advice: "the disk failed; check it and try again: what is there moves to a new file then")
+                advice:
+                    "the disk failed; check it and try again: the next write moves the items to a new file")
         case .keybagNotWritten(let cause):
             ReasonText(
                 cause?.text(code).explanation, advice: "the disk failed; check it and open the vault again")
         case .renameMayBeLost(let call):
             ReasonText(
                 call.text,
-                advice: "the copy is in the place, but a power cut may take that back; check the disk")
+                advice: "the copy is in place, but a power cut may undo that; check the disk")
         case .inputUnreadable(let number):
             ReasonText(
-                "what is read: \(Errno(rawValue: number).description)", advice: "check where it comes from")
+                "the input: \(Errno(rawValue: number).description)", advice: "check the source of the input")
         case .noLocks(let number):
             ReasonText(
-                "the file system takes no locks (\(Errno(rawValue: number).description))",
+                "the file system does not support locks (\(Errno(rawValue: number).description))",
                 advice: "keep the vault on a local disk, or open it for reading only")
         case .deviceKeyUnreadable(let call):
             ReasonText(
                 "the device key: \(call.text)",
                 advice:
-                    "make it readable; moved out of the state directory, the vault opens without what is for this device only"
+                    "make the device key readable; without it in the state directory, the vault opens without this-device-only items"
             )
         case .leaseFile(let call):
             ReasonText(
                 "the lease file: \(call.text)",
-                advice: "make its directory writable, or name another place for it")
+                advice: "make its directory writable, or choose another path for it")
         case .choiceDirectory(let call):
-            ReasonText(call?.text, advice: "check the directory that choices are remembered in")
+            ReasonText(call?.text, advice: "check the directory of the remembered choices")
         case .placeNotRemembered(let cause):
             ReasonText(
                 "the state directory\(Self.suffix(cause, code))",
                 advice:
-                    "the file is ready, but this device does not know it for the vault; see to the state "
-                    + "directory and adopt it again")
+                    "the file is ready, but this device could not record it as the vault; repair the state "
+                    + "directory and adopt the file again")
         case .shortage(let shortage): shortage.text
         case .derivationMemoryOfGroup(let needed, let left):
             ReasonText(
-                "the passphrase takes \(needed) MiB, and the control group has \(left) MiB left",
+                "the passphrase needs \(needed) MiB of memory, and the control group has \(left) MiB left",
                 advice: "raise its memory.max, or unlock with a key file")
         case .derivationMemory(let needed, let left):
             ReasonText(
-                "the passphrase takes \(needed) MiB, and there are \(left) MiB for it",
-                advice: "end other programs, unlock with a key file, or leave the agent out with --no-agent")
+                "the passphrase needs \(needed) MiB of memory, and \(left) MiB are available",
+                advice: "close other programs, unlock with a key file, or bypass the agent with --no-agent")
         case .derivationMemoryInUse(let needed):
             ReasonText(
-                "the passphrase takes \(needed) MiB, which other unlocks have",
+                "the passphrase needs \(needed) MiB of memory, which other unlocks use",
                 advice: "try again when they are done")
         case .derivationTime(let milliseconds):
             ReasonText(
-                "deriving the passphrase's key takes at least \(Double(milliseconds) / 1000) s, which are not left"
+                "deriving the passphrase's key takes at least \(Double(milliseconds) / 1000) s, longer than the time left"
             )
         case .importUnfinished(let done, let all):
-            ReasonText("\(done) of \(all) items are done; the same import goes on from there")
+            ReasonText("\(done) of \(all) items are imported; the same import continues from there")
         case .deadline(let deadline): deadline.text
 
         case .vaultMissing(let path):
             ReasonText(
                 "the vault file is gone: \(path)",
                 advice:
-                    "mount its disk, put it back, or unlock it once where it is now; \"vaultctl restore\" puts a backup in "
-                    + "its place, \"vaultctl destroy --forget\" forgets it")
+                    "mount its disk, put it back, or unlock it at its new path; \"vaultctl restore\" uses a backup, "
+                    + "\"vaultctl destroy --forget\" forgets the vault")
         case .noVault(let path):
             ReasonText("no such file: \(path)", advice: "create it first, or check the path")
         case .noDirectory(let path):
@@ -109,15 +110,16 @@ extension TokenStorageError.Reason {
         case .chosenStorageMissing(let cause):
             ReasonText(
                 cause?.text(code).explanation,
-                advice: "the tokens are kept there: make it available again, or move them and choose again")
+                advice:
+                    "the tokens are in that storage: make it available again, or move them and choose again")
         case .directoryClosed(let path, let owner?, let place?):
             ReasonText(
-                "\(path) may not be looked into: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
+                "\(path) is not accessible: \(place) belongs to \(ProcessFacts.name(ofUser: owner))",
                 advice: Self.adviceForForeignPlace)
         case .directoryClosed(let path, _, _):
             ReasonText(
-                "\(path) may not be looked into",
-                advice: "check the modes of it and of the directories above it")
+                "\(path) is not accessible",
+                advice: "check its mode and the modes of the directories above it")
 
         case .ownedByAnotherUser(let place, let user):
             ReasonText(
@@ -128,17 +130,17 @@ extension TokenStorageError.Reason {
         case .notARegularFile(let kind): kind.text
         case .occupied(let path):
             ReasonText(
-                "what is in the vault's place",
+                "the file in the vault's place",
                 advice:
-                    "move it away and try again, as with: mv \(FilePath(path).shellWord) "
+                    "move it away and try again: mv \(FilePath(path).shellWord) "
                     + "\(FilePath("\(path).aside").shellWord)")
         case .exists(let existing): existing.text
         case .hardLinks(let count, let path):
             ReasonText(
-                "the vault file has \(count == 1 ? "another name" : "\(count) other names"), a hard link, which would stay with the old file",
+                "the vault file has \(count == 1 ? "another hard link" : "\(count) other hard links"), which would keep the old file",
                 advice:
-                    "find what else it is called with: find / -xdev -samefile \(FilePath(path).shellWord); remove that name, "
-                    + "or make it a copy, and try again")
+                    "find the other names: find / -xdev -samefile \(FilePath(path).shellWord); remove them, "
+                    + "or replace them by copies, and try again")
         case .readOnly(let obstacle): obstacle.text
 
         case .damage(let part, let offset): ReasonText("\(part.name) at byte \(offset)")
@@ -147,18 +149,18 @@ extension TokenStorageError.Reason {
         case .damagedExport(let damage, let offset): damage.text(offset)
         case .newerFormat(let newer): newer.text
         case .damagedChoice(let file):
-            ReasonText(advice: "remove \(file) from the directory that choices are remembered in")
+            ReasonText(advice: "remove \(file) from the directory of the remembered choices")
 
-        case .replacedVault(let path): ReasonText("\(path) was replaced by another one")
-        case .otherVaultExpected(let path): ReasonText("this device expects another one at \(path)")
+        case .replacedVault(let path): ReasonText("\(path) was replaced by another vault")
+        case .otherVaultExpected(let path): ReasonText("this device expects another vault at \(path)")
         case .copyOfAnotherVault(let path):
             ReasonText(
                 "\(path) is a copy of another vault",
                 advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one vault to another")
-        case .vaultIsElsewhere(let path): ReasonText("the other is \(path)")
+        case .vaultIsElsewhere(let path): ReasonText("the other path is \(path)")
         case .forkedBeyondMemory(let commits):
             ReasonText(
-                "this device has seen the vault more than \(commits) commits ago, which is more than the file remembers",
+                "this device last saw the vault more than \(commits) commits ago, longer than the file's history",
                 advice: "adopt this file on purpose if it is the newest")
         case .ancestry(let ancestry): ancestry.text
 
@@ -167,11 +169,13 @@ extension TokenStorageError.Reason {
         case .slotWouldBeLost(let slots):
             ReasonText(
                 "slot \(slots.map { "\($0.id) (\($0.kind.rawValue))" }.joined(separator: ", ")) would be lost",
-                advice: "give what opens it as well, or say that it may go")
+                advice: "give its unlock method as well, or allow its removal")
         case .slotExists(let slot):
             ReasonText(
-                "slot \(slot.id) (\(slot.kind.rawValue)) opens with it already",
-                advice: "choose another one; a second slot of the same would stay when that one is removed")
+                "slot \(slot.id) (\(slot.kind.rawValue)) already has this unlock method",
+                advice:
+                    "choose another one; a duplicate slot would still open the vault when that slot is removed"
+            )
         case .mistypedGroups(let groups):
             ReasonText(
                 "group \(groups.map { "\($0)" }.joined(separator: ", ")) of the recovery key is mistyped",
@@ -190,11 +194,11 @@ extension TokenStorageError.Reason {
         case .differingValues(let count?):
             ReasonText(
                 "keys that have another value here: \(count)",
-                advice: "nothing was imported; say whether to skip or replace them")
+                advice: "nothing was imported; choose whether to skip or replace them")
         case .differingValues(nil):
             ReasonText(
                 "a key has another value here",
-                advice: "nothing of this commit was imported; say whether to skip or replace such keys")
+                advice: "nothing of this commit was imported; choose whether to skip or replace such keys")
         case .policyUnsupported(let alternative): alternative.text
         case .keptValues(let most): ReasonText("a vault keeps 0 to \(most) values")
         case .keyLeftInKeyring(let isForgotten, let cause):
@@ -226,24 +230,25 @@ extension TokenStorageError.Reason {
         case .busError(let said): ReasonText(said)
         case .busDenied(let said):
             ReasonText(
-                said, advice: "the bus does not let this program do that: see its sandbox's permissions")
+                said,
+                advice: "the bus does not allow this call: check the permissions of the program's sandbox")
         case .writerNameDenied(let name, let said):
             ReasonText(said, advice: "a sandbox needs --own-name=\(name) to write to the keyring")
         case .onlyPromptedCreation(let said):
             ReasonText(
                 said,
-                advice: "this service makes keyrings with its own prompt alone: leave the passphrase out")
+                advice: "this service creates keyrings only with its own prompt: leave the passphrase out")
         case .commitUnfinished(let cause):
             ReasonText(
                 cause?.text(code).explanation,
-                advice: "it is finished by the next write: read the items then")
+                advice: "the next write finishes the commit: read the items after it")
         case .earlierCommitUnfinished(let cause):
             ReasonText(
                 cause?.text(code).explanation, advice: "an earlier commit could not be finished: try again")
         case .unreadableCommit(let schema):
             ReasonText(
                 "a commit of this service was left unfinished and cannot be read",
-                advice: "delete the item of schema \(schema), and its changes with it")
+                advice: "delete the item of schema \(schema), which discards the changes of the commit")
         case .keyring(let keyring): keyring.text
         case .noSystemBus(let cause):
             ReasonText("no system bus: \(cause?.text(code).explanation ?? "logind does not answer")")
@@ -251,7 +256,7 @@ extension TokenStorageError.Reason {
         case .agentDirectoryClosed:
             ReasonText(
                 "the agent's directory cannot be entered",
-                advice: "name a directory of this user's, mode 0700"
+                advice: "give a directory that belongs to this user, mode 0700"
             )
         case .agent(let agent): agent.text
         case .tooManyFilesForAgent(let call):
@@ -263,7 +268,7 @@ extension TokenStorageError.Reason {
         case .agentSilent(let process):
             ReasonText(
                 process.map { "the agent, process \($0), did not answer" } ?? "the agent did not answer",
-                advice: "continue or end that process, or leave the agent out with --no-agent")
+                advice: "continue or end that process, or bypass the agent with --no-agent")
         case .agentDirectoryForeign(let part, let path):
             ReasonText(
                 part.text(path), advice: "make it this user's alone, mode 0700, or remove it")
@@ -271,10 +276,10 @@ extension TokenStorageError.Reason {
             ReasonText(
                 "the directory \(path) cannot be \(call.name == "mkdir" ? "made" : "used"): "
                     + Errno(rawValue: call.errorNumber).description,
-                advice: "check XDG_RUNTIME_DIR, which has to name a directory of yours, or unset it")
+                advice: "set XDG_RUNTIME_DIR to a directory of yours, or unset it")
         case .agentSocketElsewhere(let expected):
             ReasonText(
-                "the socket that was passed on is not where clients look for the agent",
+                "the passed socket is not where clients look for the agent",
                 advice: "have the service manager listen at \(expected)")
         case .agentOutcomeUnknown(let cause):
             ReasonText(
@@ -292,7 +297,7 @@ extension TokenStorageError.Reason {
     /// The advice about a place that belongs to another user.
     static var adviceForForeignPlace: String {
         ProcessFacts.user == 0
-            ? "run it as that user, without sudo, or name places of root's: HOME, --vault, --state-dir"
-            : "run it as that user, or check HOME and the paths that were given"
+            ? "run it as that user, without sudo, or give root's own paths: HOME, --vault, --state-dir"
+            : "run it as that user, or check HOME and the given paths"
     }
 }

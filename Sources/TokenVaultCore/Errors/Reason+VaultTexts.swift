@@ -21,7 +21,7 @@ extension TokenStorageError.Reason.DamagedPart {
         case .keybagCopy: "a damaged copy of the keybag"
         case .keybagRecord: "an unreadable keybag record"
         case .noFirstFrame: "no first frame"
-        case .otherIndex: "an index that is not of what the log holds"
+        case .otherIndex: "an index that does not match the log"
         case .otherKeybagCopy: "a copy of the keybag that is not the one in use"
         case .pointerToNoIndex: "a pointer that leads to no index"
         case .replacedValue: "a damaged value that is no longer in use"
@@ -46,24 +46,25 @@ extension TokenStorageError.Reason.Damaged {
         case .keybagInUse: ReasonText("no copy of the keybag is the one in use")
         case .keyringEncoding:
             ReasonText(
-                "an item's secret is not in the encoding its attributes tell", advice: "store it again")
+                "an item's secret does not match the encoding in its attributes", advice: "store it again")
         case .linesOfJSON:
             ReasonText(
-                "no export: it begins like lines of JSON",
-                advice: "import those with \"vaultctl import --format ndjson\"")
+                "not an export: the file begins like lines of JSON",
+                advice: "import it with \"vaultctl import --format ndjson\"")
         case .migratedItem:
-            ReasonText(advice: "it does not give back what was stored; nothing of that was deleted")
+            ReasonText(
+                advice: "the destination returns another value; the item was not deleted from the source")
         case .numbers:
             ReasonText(
-                "its numbers are beyond what any vault comes to",
+                "its numbers are larger than those of any vault",
                 advice:
-                    "use another copy; for the vault itself, \"vaultctl export\" its items, and import them into a new vault"
+                    "use another copy; for the vault itself, run \"vaultctl export\" and import the items into a new vault"
             )
-        case .secretNotReadBack: ReasonText("a secret was not read back as it was stored")
+        case .secretNotReadBack: ReasonText("a secret that was read back differs from the stored one")
         case .tokenFile:
             ReasonText(
-                "no secrets could be made of the file",
-                advice: "it is left as it is; remove it if it is of no use")
+                "no secrets could be read from the file",
+                advice: "the file was not changed; remove it if you do not need it")
         }
     }
 }
@@ -93,7 +94,7 @@ extension TokenStorageError.Reason.Newer {
         case .keyringCommit:
             ReasonText(
                 "a newer TokenVault left a commit of this service unfinished",
-                advice: "use that one; it finishes the commit with its next write")
+                advice: "use the newer version; its next write finishes the commit")
         case .keyringItem: ReasonText(advice: "a newer version stored this item")
         case .record: ReasonText("an unknown record")
         }
@@ -107,31 +108,31 @@ extension TokenStorageError.Reason.Ancestry {
             ReasonText(
                 "another file has become the vault meanwhile",
                 advice:
-                    "open the vault where it is now; to have this file, settle it with \"vaultctl adopt\"")
+                    "open the vault at its new path; to use this file instead, run \"vaultctl adopt\"")
         case .keysRotatedInCopy:
             ReasonText(
                 "the copy's keys were rotated",
-                advice: "\"vaultctl restore\" the copy, then merge the file that it replaces")
+                advice: "run \"vaultctl restore COPY\", then merge the file that the copy replaced")
         case .neitherHasAll:
             ReasonText(
-                "neither of the two files has what this device has seen",
-                advice: "merge the file that has it, or \"vaultctl adopt\" the vault as it is")
+                "neither of the two files has the changes that this device has seen",
+                advice: "merge the file that has them, or accept the vault with \"vaultctl adopt\"")
         case .nothingInCommon:
             ReasonText(
                 "the two files have no commit in common",
                 advice: "\"vaultctl export\" and \"vaultctl import\" bring items from one to the other")
-        case .readOnlyCopy: ReasonText("a copy is only read")
+        case .readOnlyCopy: ReasonText("a copy can only be read")
         case .removedDeviceInCopy:
             ReasonText(
                 "the copy's keys were rotated, and the copy has a device that the vault has removed",
                 advice:
-                    "where the copy is the vault: \"vaultctl device remove DEVICE\", then merge here again; \"vaultctl device list\" shows the devices"
+                    "on the copy's own device, run \"vaultctl device remove DEVICE\" (see \"vaultctl device list\"), then merge here again"
             )
         case .slotReplacedInCopy:
             ReasonText(
                 "a slot of the vault was replaced in the copy, and the keys rotated",
                 advice:
-                    "the later slot counts: \"vaultctl restore\" the copy, then merge the file that it replaces"
+                    "the newer slot wins: run \"vaultctl restore COPY\", then merge the file that the copy replaced"
             )
         case .slotRemovedInCopy:
             ReasonText(
@@ -141,14 +142,14 @@ extension TokenStorageError.Reason.Ancestry {
             )
         case .tooManyLeft:
             ReasonText(
-                "more items than a merged file can note would stay in the copy",
+                "the copy would keep more items than a merged file can note",
                 advice: "merge the two files on the device that stored these items")
         case .tookPlace: ReasonText("another file took the vault's place")
         case .unrelatedKeys:
             ReasonText(
-                "its keys do not come from those that this device knows, as when a removed unlock method put old ones back",
+                "its keys do not descend from those that this device knows; a removed unlock method may have put old keys back",
                 advice:
-                    "put the newest file back; only if you restored it elsewhere, or rotated its keys more than 8 times: \"vaultctl adopt\", then \"vaultctl slot list\""
+                    "put the newest file back; only after a restore elsewhere or more than 8 key rotations, run \"vaultctl adopt\" and \"vaultctl slot list\""
             )
         }
     }
@@ -164,9 +165,9 @@ extension TokenStorageError.Reason.Changed {
         case .copyFile: ReasonText("the copy was replaced", advice: "try again")
         case .destination: ReasonText(advice: "choose whether to skip or to replace what is there")
         case .keybag: ReasonText(advice: "another process changed the keybag; try again")
-        case .keyringCommits: ReasonText("commits come and go all the time", advice: "try again")
+        case .keyringCommits: ReasonText("other programs keep changing the keyring", advice: "try again")
         case .keyringItem: ReasonText("another program deleted the item meanwhile", advice: "try again")
-        case .keyringItems: ReasonText("items come and go all the time", advice: "try again")
+        case .keyringItems: ReasonText("other programs keep adding and deleting items", advice: "try again")
         case .keyringReplaced:
             ReasonText(
                 "the keyring was deleted, or another one made the default, during the call",
@@ -174,21 +175,21 @@ extension TokenStorageError.Reason.Changed {
         case .keyringSession: ReasonText("org.freedesktop.Secret.Error.NoSession", advice: "try again")
         case .keys: ReasonText("its keys were replaced meanwhile", advice: "unlock it again")
         case .lockedAgain: ReasonText("it was locked again meanwhile")
-        case .otherAgent: ReasonText("another agent runs", advice: "use that one, or end it first")
+        case .otherAgent: ReasonText("another agent is running", advice: "use that one, or end it first")
         case .passphrase: ReasonText(advice: "the passphrase was changed meanwhile")
         case .passphraseAdded:
             ReasonText(advice: "a passphrase was added meanwhile; unlock with it first")
-        case .root: ReasonText(advice: "the vault got a new root meanwhile; unlock it again")
+        case .root: ReasonText(advice: "the vault's root key was replaced meanwhile; unlock the vault again")
         case .slotAdded: ReasonText(advice: "another slot was added meanwhile; try again")
         case .slots: ReasonText(advice: "the slots were changed meanwhile; try again")
         case .storedSecret:
             ReasonText(
                 "the storage has another secret under a key of the file",
-                advice: "say whether to keep or to replace what is stored")
+                advice: "choose whether to keep or to replace the stored secret")
         case .tokenFile:
             ReasonText(
                 "the file changed while it was adopted",
-                advice: "end the programs that still write it, and try again")
+                advice: "end the programs that still write to it, and try again")
         }
     }
 }
@@ -199,30 +200,30 @@ extension TokenStorageError.Reason.Permission {
         case .agentFork: ReasonText("the process forked", advice: "connect to the agent again in the child")
         case .changeRecoveryKey:
             ReasonText(
-                "a recovery key is not changed",
+                "a recovery key cannot be changed",
                 advice: "remove the slot of the lost passphrase and add a new one")
         case .everything:
             ReasonText(
                 advice: "unlock with a passphrase, a recovery key or another slot that opens everything")
         case .fork: ReasonText("the process forked", advice: "open the vault again in the child")
-        case .item: ReasonText(advice: "unlock with a passphrase, or another slot that leads to it")
+        case .item: ReasonText(advice: "unlock with a passphrase, or another slot that opens this item")
         case .itemOfAnotherProgram:
             ReasonText("another program made the item", advice: "delete it with that program")
         case .lastFullSlot:
             ReasonText(
-                "the others open only what may be read after first unlock",
-                advice: "add another one that opens everything first")
+                "the other slots open only after-first-unlock items",
+                advice: "first add another slot that opens everything")
         case .passcodeItems: ReasonText(advice: "unlock with a passphrase")
         case .passphraseToReplace:
             ReasonText(
-                advice: "unlock with the passphrase that is there; if it is lost, remove its slot first")
+                advice: "unlock with the existing passphrase; if it is lost, remove its slot first")
         case .plainSession:
             ReasonText(
                 "the service offers no encrypted session",
                 advice: "allow plain sessions if every program on this bus may see the secrets")
         case .storing:
             ReasonText(
-                advice: "unlock with a passphrase, or choose a policy that may be read after first unlock")
+                advice: "unlock with a passphrase, or choose an after-first-unlock policy")
         }
     }
 }
@@ -230,13 +231,14 @@ extension TokenStorageError.Reason.Permission {
 extension TokenStorageError.Reason.Slots {
     var text: ReasonText {
         switch self {
-        case .devicesFull: ReasonText("and as many devices", advice: "remove a device first")
+        case .devicesFull: ReasonText("too many devices are enrolled", advice: "remove a device first")
         case .devicesOfBothFiles: ReasonText("the devices of both files do not fit into one")
         case .keysFull:
             ReasonText(
                 "the keys of the vault leave no room",
-                advice: "\"vaultctl compact\" on each device that stores in it, or remove a slot or a device")
-        case .keyringGivesOtherKey: ReasonText("the keyring does not give back what was stored")
+                advice:
+                    "run \"vaultctl compact\" on each device that writes to it, or remove a slot or a device")
+        case .keyringGivesOtherKey: ReasonText("the keyring returns another key than the stored one")
         case .keyringHasNoKey:
             ReasonText(
                 "the keyring has no key of this vault",
@@ -251,7 +253,7 @@ extension TokenStorageError.Reason.Alternative {
         switch self {
         case .policy(let policy): ReasonText(advice: "use \(policy.rawValue), or another supported policy")
         case .afterPassphrase:
-            ReasonText(advice: "add a passphrase first; items of this policy live as long as it does")
+            ReasonText(advice: "add a passphrase first; removing it deletes the items of this policy")
         case .afterEnrolment:
             ReasonText(
                 advice:
@@ -261,8 +263,8 @@ extension TokenStorageError.Reason.Alternative {
             ReasonText(
                 "this device's passcode key is missing",
                 advice:
-                    "put its state directory back; or \"vaultctl device remove\" it, which deletes what only it can read, "
-                    + "and \"vaultctl device enrol\" it again")
+                    "put its state directory back; or run \"vaultctl device remove\", which deletes the items that only it can "
+                    + "read, and then \"vaultctl device enrol\"")
         case .fileVault:
             ReasonText(advice: "a keyring keeps when-unlocked only; the file vault keeps every policy")
         }
@@ -296,28 +298,28 @@ extension TokenStorageError.Reason.Keyring {
         case .promptDismissed:
             ReasonText(
                 "the prompt was dismissed, or could not be shown",
-                advice: "the keyring stays locked until the person unlocks it")
+                advice: "the keyring stays locked until the user unlocks it")
         case .unexpectedAnswer:
-            ReasonText("the Secret Service answered in another form than its interface says")
+            ReasonText("the Secret Service's answer does not match its interface")
         }
     }
 }
 
 extension TokenStorageError.Reason.Agent {
-    static let adviceToLook = "see whether the agent runs: \"vaultctl status\""
+    static let adviceToLook = "check whether the agent runs: \"vaultctl status\""
 
     var text: ReasonText {
         switch self {
         case .directoryLocked:
             ReasonText(
                 "another program keeps the agent's directory locked",
-                advice: "end that program; fuser(1) names it when it is given the directory")
+                advice: "end that program; \"fuser DIRECTORY\" shows its process")
         case .doesNotHoldVault:
-            ReasonText("the agent does not hold the vault", advice: "unlock it: \"vaultctl unlock\"")
+            ReasonText("the agent does not hold the vault", advice: "run \"vaultctl unlock\"")
         case .endedConnection: ReasonText("the agent ended the connection", advice: Self.adviceToLook)
         case .notListening:
             ReasonText(
-                "an agent runs and does not listen at its socket",
+                "an agent runs but does not listen at its socket",
                 advice: "end it with \"pkill vaultctl-agent\", and unlock again")
         case .otherVersion:
             ReasonText("the agent speaks another version of the protocol", advice: Self.adviceToLook)
@@ -331,7 +333,7 @@ extension TokenStorageError.Reason.Credential {
         let advice = "give the unit the credential: LoadCredential=\(name):PATH"
         return switch self {
         case .noDirectory: ReasonText("CREDENTIALS_DIRECTORY is not set", advice: advice)
-        case .notAFile: ReasonText("the unit's credential \(name) is no file", advice: advice)
+        case .notAFile: ReasonText("the unit's credential \(name) is not a file", advice: advice)
         case .unreadable(let cause):
             ReasonText(
                 "the unit's credential \(name)\(TokenStorageError.Reason.suffix(cause, code))",
@@ -339,7 +341,7 @@ extension TokenStorageError.Reason.Credential {
         case .noSlot:
             ReasonText(
                 "no slot of the vault has the credential \(name)",
-                advice: "add it, where it is there: \"vaultctl slot add systemd-credential \(name)\"")
+                advice: "in a unit that has it, run \"vaultctl slot add systemd-credential \(name)\"")
         }
     }
 }
@@ -352,7 +354,7 @@ extension ReadOnlyReason {
         case .fileSystem:
             ReasonText(
                 "the vault is on a read-only file system",
-                advice: "mount it writable, or copy the vault to one that is")
+                advice: "mount it writable, or copy the vault to a writable one")
         case .permissions:
             ReasonText(
                 "this user may not write to the vault file",

@@ -48,7 +48,7 @@ struct HardLinks {
     func note(of file: any DiskFile) -> String? {
         guard let count = try? count(of: file), count > 0 else { return nil }
         return
-            "the file has \(count == 1 ? "another name" : "\(count) other names") (a hard link): it is written to, but "
-            + "neither compacted nor replaced, until it has one name only"
+            "the file has \(count == 1 ? "another name" : "\(count) other names") (a hard link): writes go on, but the "
+            + "vault is neither compacted nor replaced until the file has one name only"
     }
 }

@@ -97,7 +97,7 @@ struct LogSalvage {
             noteBreak(before: frame)
         } else if let gap {
             report.bytesSkipped += gap.count
-            report.notes.append("\(gap.count) bytes that belong to nothing, at byte \(gap.lowerBound)")
+            report.notes.append("\(gap.count) stray bytes at byte \(gap.lowerBound)")
         }
         gap = nil
         var record = record
@@ -269,7 +269,7 @@ struct LogSalvage {
             report.losses.append(
                 SalvageReport.Loss(
                     offset: 0, length: 0,
-                    description: "items are sealed under keys that the slots do not lead to: \(withoutKeys)"))
+                    description: "items are sealed under keys that no slot opens: \(withoutKeys)"))
         }
         report.items = saved.count
         report.losses.sort { $0.offset < $1.offset }

@@ -49,7 +49,7 @@ extension MergedItems {
     private mutating func noteOwnRemoval() {
         guard ours.keybag.sets.contains(where: isOwn), !keybag.sets.contains(where: isOwn) else { return }
         report.notes.append(
-            "this device was removed in the copy: run \"vaultctl device enrol\", then merge the file that is kept"
+            "this device was removed in the copy: run \"vaultctl device enrol\", then merge the previous file"
         )
     }
 
@@ -60,13 +60,13 @@ extension MergedItems {
         guard let other = theirs.keybag.sets.first(where: { $0.device == set.device }), hasSameRoot else {
             guard isRemoved else { return }
             guard !isOwn(set) else {
-                report.notes.append("device \(name), this one, was removed in the copy, and stays enrolled")
+                report.notes.append("this device (\(name)) was removed in the copy, but stays enrolled")
                 return
             }
             guard try replace(set, by: nil) else {
                 report.notes.append(
-                    "device \(name) was removed in the copy, and stays enrolled, for its items here would be lost: "
-                        + "\"vaultctl device remove \(name)\" removes it with them")
+                    "device \(name) was removed in the copy, but stays enrolled, because its items here would be lost: "
+                        + "\"vaultctl device remove \(name)\" removes both")
                 return
             }
             report.notes.append("device \(name) is removed, as in the copy")
@@ -81,7 +81,7 @@ extension MergedItems {
         guard try !replace(set, by: candidate) else { return }
         try extend(set, by: candidate)
         report.notes.append(
-            "device \(name) has other keys in the copy, and stays here as it was until that device merges this vault"
+            "device \(name) has other keys in the copy: the vault keeps its own until that device merges this vault"
         )
     }
 
@@ -92,12 +92,12 @@ extension MergedItems {
         if ours.keybag.hasRemoved(set) {
             report.notes.append(
                 isOwn(set)
-                    ? "device \(name), this one, was removed from the vault: run \"vaultctl device enrol\", then merge "
+                    ? "this device (\(name)) was removed from the vault: run \"vaultctl device enrol\", then merge "
                         + "the copy again"
-                    : "device \(name) of the copy was removed from the vault: to have its items here, put this vault on it, "
-                        + "run \"vaultctl device enrol\" there, then merge the copy there")
+                    : "device \(name) was removed from the vault: for its items, copy this vault to it, "
+                        + "run \"vaultctl device enrol\" and merge the copy there")
         } else if hasSameRoot, keybag.change({ $0.sets.append(candidate) }) {
-            report.notes.append("device \(name) of the copy is taken over")
+            report.notes.append("device \(name) of the copy was added")
         } else if !hasSameRoot, DeviceKey.setTag(of: set.device) == theirs.ring.facts.deviceTag {
             report.notes.append(
                 "the keys were rotated since this device enrolled in the copy: run \"vaultctl device enrol\", "

@@ -42,8 +42,8 @@ extension MergedItems {
                 return
             }
             report.notes.append(
-                "the copy is under other keys than the vault, as from before a key rotation: a program with an unlock method "
-                    + "that was removed since may have written it; check what is taken and deleted")
+                "the copy has other keys, as before a key rotation: a removed unlock method may have written it; "
+                    + "check what the merge takes and deletes")
         }
         try recordRootsOfTheirs(known)
         if !hasSameRoot, !isRotatedHere {
@@ -65,7 +65,7 @@ extension MergedItems {
             report.notes.append("slot \(slot.identifier) of the vault is not in the copy, and stays")
         }
         for slot in other.slots where !mine.slots.contains(where: { isSame($0, slot) }) {
-            report.notes.append("slot \(slot.identifier) of the copy is not taken over")
+            report.notes.append("slot \(slot.identifier) of the copy was not added")
         }
         keybag.nextSlot = max(mine.nextSlot, other.nextSlot)
     }
@@ -83,7 +83,7 @@ extension MergedItems {
         }
         guard keybag.encoded() != nil else {
             report.notes.append(
-                "the vault has no room to note the copy's keys: the other device has to \"vaultctl adopt\" the merged file"
+                "the vault has no room to note the copy's keys: run \"vaultctl adopt\" with the merged file on the other device"
             )
             return
         }

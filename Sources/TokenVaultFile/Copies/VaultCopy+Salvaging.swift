@@ -61,7 +61,7 @@ extension VaultCopy {
             report.notes += try noteOfAnotherVault()
             if salvage.named == nil {
                 report.notes.append(
-                    "which keybag was in use is lost: the slots are those of the newest copy")
+                    "it is unknown which keybag was in use: the slots are those of the newest copy")
             } else if keybag.copy.record != salvage.named {
                 report.losses.insert(
                     SalvageReport.Loss(
@@ -71,8 +71,8 @@ extension VaultCopy {
                     at: 0)
             } else if !report.losses.isEmpty {
                 report.notes.append(
-                    "a change of the unlock methods or devices may be lost, or another file's: look at them with "
-                        + "\"vaultctl slot list\" before others use the new vault")
+                    "a change of slots or devices may be lost or come from another file: check \"vaultctl slot list\" "
+                        + "before other programs use the new vault")
             }
             // The lost part may be what another device has seen.
             let isWhole = report.losses.isEmpty && report.mayBeOlder == 0
@@ -82,27 +82,27 @@ extension VaultCopy {
                 if let found = salvage.epoch, found.number < anchored.epoch.number {
                     report.isOlderThanSeen = true
                     report.notes.append(
-                        "this is an older copy than what this device has seen of the vault: what was stored, replaced or "
-                            + "deleted since is as it was before")
+                        "this copy is older than the vault that this device has seen: later stores, replacements and "
+                            + "deletions are missing")
                 } else if isWhole, anchored.coming != salvage.epoch,
                     !salvage.history.contains(
                         Ancestry.Commit(sequence: anchored.sequence, head: anchored.head))
                 {
                     report.isOlderThanSeen = true
                     report.notes.append(
-                        "what this device has seen last of the vault is not in this file: it was written beside it, or "
-                            + "lacks its end")
+                        "this file lacks the last changes that this device has seen: it is a fork, or its end is missing"
+                    )
                 }
                 if !anchored.mayBeFollowed(by: keybag.ring.facts.succession) {
                     report.isOlderThanSeen = true
                     report.notes.append(
-                        "the keys do not come from those that this device knows: an unlock method that was revoked may have "
+                        "the keys do not descend from those that this device knows: a removed unlock method may have "
                             + "written this file, and opens the new vault")
                 } else if keybag.keybag.generation < anchored.keybagGeneration {
                     report.isOlderThanSeen = true
                     report.notes.append(
-                        "the unlock methods and devices are older than what this device has seen: what was changed or "
-                            + "removed since opens the new vault")
+                        "the slots and devices are older than those that this device has seen: slots that were changed or "
+                            + "removed since open the new vault")
                 }
             }
             return report

@@ -122,8 +122,8 @@ struct VaultRestoration {
         guard items > 0 else { return [] }
         let those = items == 1 ? "1 item" : "\(items) items"
         return [
-            "\(those) cannot be read on this device: stored for another one only, or with another state directory than "
-                + "the one given"
+            "\(those) cannot be read on this device: stored for another device only, or with another state directory "
+                + "than the given one"
         ]
     }
 
@@ -136,7 +136,7 @@ struct VaultRestoration {
         var notes: [String] = []
         if !hasKnownKeys || former.map({ $0.slots != keybag.slots }) ?? isOlder {
             notes.append(
-                "the unlock methods are those of the copy; what was changed or removed since opens the vault again"
+                "the slots are those of the copy; slots that were changed or removed since open the vault again"
             )
         }
         if former.map({ $0.sets.map(\.device) != keybag.sets.map(\.device) }) ?? isOlder {

@@ -46,8 +46,8 @@ struct LogVerifier {
             if type == .item, isDeleted, faults.contains(.erased) { return }
             if type == .item, isDeleted, faults.contains(.partlyErased) {
                 report.notes.append(
-                    "a deleted value, at byte \(offset), that a crash kept from being erased wholly, or that was "
-                        + "changed since; compacting removes it")
+                    "a deleted value at byte \(offset) was not erased completely, because of a crash, or was changed "
+                        + "since; compacting removes it")
                 return
             }
             switch type {
@@ -108,7 +108,7 @@ struct LogVerifier {
             return
         }
         report.notes.append(
-            "what is left of a commit that a crash cut short, at byte \(start); the next write removes it")
+            "the rest of a commit that a crash cut short, at byte \(start); the next write removes it")
     }
 
     private mutating func problem(_ offset: Int, _ part: TokenStorageError.Reason.DamagedPart) {

@@ -143,7 +143,7 @@ extension VaultLog {
             compactionPutOff.withLock {
                 $0 =
                     error.errno == .resourceBusy
-                    ? "the vault file is mounted by itself and cannot be replaced, so it is not compacted: "
+                    ? "the vault file is a mount point and cannot be replaced, so it is not compacted: "
                         + "mount its directory"
                     : "the vault file cannot be replaced (\(reason))"
             }

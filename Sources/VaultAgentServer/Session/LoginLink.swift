@@ -195,8 +195,9 @@ final class LoginLink {
             // The machine is about to sleep. logind signals when it is awake again.
             lock()
             obstacle = nil
-        case .error(let name, let text): obstacle = "it may sleep before vaults are locked: \(name): \(text)"
-        case .values: obstacle = "it may sleep before vaults are locked"
+        case .error(let name, let text):
+            obstacle = "the machine may sleep before vaults are locked: \(name): \(text)"
+        case .values: obstacle = "the machine may sleep before vaults are locked"
         }
     }
 

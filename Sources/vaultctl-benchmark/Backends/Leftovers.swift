@@ -19,8 +19,8 @@ final class Leftovers: Sendable {
     func tell() {
         for service in services.withLock({ $0 }) {
             let text =
-                "vaultctl: note: the items of the service \"\(service)\" stay in your keyring, which did not delete them: "
-                + "\"vaultctl delete --all --yes --backend secret-service --service '\(service)'\" does, once it is unlocked\n"
+                "vaultctl: note: the keyring did not delete the items of the service \"\(service)\": unlock it, then run "
+                + "\"vaultctl delete --all --yes --backend secret-service --service '\(service)'\"\n"
             try? StandardStream.error.write(Array(text.utf8))
         }
     }

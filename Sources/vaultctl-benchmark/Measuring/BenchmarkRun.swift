@@ -40,7 +40,7 @@ struct BenchmarkRun {
             results.leftOut.append((BackendName.agent, "vaultctl-agent is not installed beside vaultctl"))
         }
         results.leftOut.append(
-            (BackendName.keyring, "it would write to your own keyring; ask for it with --backend"))
+            (BackendName.keyring, "it would write to your own keyring; select it with --backend"))
         return names
     }
 

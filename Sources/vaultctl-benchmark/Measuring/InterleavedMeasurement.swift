@@ -73,7 +73,7 @@ struct InterleavedMeasurement {
             Self.key("item", Int.random(in: 0..<subject.items))
         }
         guard isWhole else {
-            throw CommandFailure(.failure, "\(subject.name) gave back something else", "please report this")
+            throw CommandFailure(.failure, "\(subject.name) returned another value", "please report this")
         }
         for number in stride(from: stored, to: 0, by: -1) {
             let key = Self.key("sample", number)

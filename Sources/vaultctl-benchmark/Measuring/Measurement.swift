@@ -6,8 +6,8 @@ enum Operation: String, CaseIterable {
     var note: String? {
         guard self == .delete else { return nil }
         return
-            "Deleting from a small vault, of up to a mebibyte, writes the rest into a new file, so that what was deleted is gone "
-            + "at once; from a large one it overwrites that."
+            "Deleting from a vault of at most 1 MiB writes the other items into a new file, and the deleted value is "
+            + "gone at once. Deleting from a larger vault overwrites the value."
     }
 }
 

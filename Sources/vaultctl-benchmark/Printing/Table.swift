@@ -27,7 +27,7 @@ struct Table {
             text += "\n"
         }
         if hasCharts { text += wrapped("In the charts: ● median, ━ to p90, ─ to p99, · to the longest.") }
-        text += wrapped("Where – is, too few calls tell.")
+        text += wrapped("– stands for a percentile of too few calls.")
         for (backend, reason) in results.leftOut { text += wrapped("\(backend) was left out: \(reason).") }
         return text
     }

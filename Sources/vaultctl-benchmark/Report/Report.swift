@@ -21,9 +21,9 @@ struct Report {
         </head>
         <body>
         <h1>Latency of the backends</h1>
-        <p>Each call was timed alone, one after the other, all backends in turns. A percentile is the latency that so many of the
-        calls did not exceed; of too few calls for it there is none. The dashed grey lines are the medians of what this machine itself
-        takes, measured in the same run.</p>
+        <p>The calls were timed one at a time, and the backends took turns. A percentile is the latency that this share of the
+        calls did not exceed; it is left out where the calls are too few. The dashed grey lines are the medians of the machine's own
+        steps, measured in the same run.</p>
         \(facts)
         \(results.valueSizes.map(section).joined())
         \(leftOut)</body>

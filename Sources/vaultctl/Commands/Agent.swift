@@ -61,7 +61,7 @@ struct Agent: VaultCommand {
         if let credential {
             guard ServiceCredentials.isName(credential) else {
                 throw .usage(
-                    "no credential can have that name", "give the name that LoadCredential= gives it")
+                    "no credential can have that name", "give the name from LoadCredential=")
             }
             let session = try Session(console, location.arguments)
             try session.requireFile()

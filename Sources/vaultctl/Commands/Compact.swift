@@ -57,6 +57,6 @@ extension Console {
     /// Prints a note that a compaction could not keep `count` replaced values.
     func noteDamagedValues(_ count: Int) {
         guard count > 0 else { return }
-        note("\(counted(count, "earlier value")) did not move: what was stored is damaged or tampered with")
+        note("\(counted(count, "earlier value")) could not be kept: damaged or tampered with")
     }
 }

@@ -31,7 +31,7 @@ struct Delete: VaultCommand {
         let deleted: Int
         if all {
             guard key == nil, ifGeneration == nil else {
-                throw .usage("--all takes no key and no generation", "give the one or the other")
+                throw .usage("--all excludes a key and a generation", "give one of them")
             }
             if !yes { try console.confirm("Delete every item of the service \"\(service)\"?") }
             let storage = try session.storage(service: service)

@@ -40,7 +40,7 @@ struct Destroy: VaultCommand {
         let path = try session.vaultPath
         if !yes {
             try console.confirm(
-                "Remove \(path.string), what it replaced (\(path.lastComponent?.string ?? "").replaced …), and every "
+                "Remove \(path.string), the files it replaced (\(path.lastComponent?.string ?? "").replaced …), and every "
                     + "secret in them, for good?")
         }
         let configuration = try session.configuration
@@ -74,7 +74,7 @@ struct Destroy: VaultCommand {
         guard session.console.hasKeyring() else { return nil }
         let keyring = session.keyring(mayAsk: false)
         guard (try? keyring.storage(service: "forget").blocking.lockState()) == .unlocked else {
-            session.console.note("if the login keyring has a key of that vault, it stays there: it is locked")
+            session.console.note("the login keyring is locked: a key of that vault stays in it")
             return nil
         }
         return SecretServiceVaultKeys(keyring)

@@ -86,7 +86,8 @@ struct DeviceEnrol: VaultCommand {
         try session.requireFile()
         if try session.stateIsPassing(besideVault: try session.vaultPath) {
             throw CommandFailure(
-                .unavailable, "the state directory does not outlast a restart, nor would this device's items",
+                .unavailable,
+                "the state directory does not outlast a restart, and this device's items would be lost",
                 "give --state-dir with one that lasts")
         }
         let vault = try session.openUnlockedVault()
@@ -133,13 +134,13 @@ struct DeviceRemove: VaultCommand {
         let items = device.items == 1 ? "its 1 item" : "its \(device.items ?? 0) items"
         if !yes {
             let which = device.isThisDevice ? "this device" : "the device"
-            try console.confirm("With the keys of \(which) go \(items), for good.")
+            try console.confirm("Remove the keys of \(which) and \(items), for good?")
         }
         let removed = try calling { () throws(TokenStorageError) in try vault.removeDevice(device.id) }
         console.note(removed == 1 ? "1 item is removed with it" : "\(removed) items are removed with it")
         if !device.isThisDevice {
             console.note(
-                "its copy of the vault still opens there: for a device that is lost, run \"vaultctl passphrase --revoke\" "
+                "a copy of the vault on that device still opens: if the device is lost, run \"vaultctl passphrase --revoke\" "
                     + "and replace the secrets")
         }
         return .done

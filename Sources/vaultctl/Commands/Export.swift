@@ -57,7 +57,7 @@ struct Export: VaultCommand {
         }
         console.progress.clear()
         if report.staying > 0 {
-            console.note("items that stay behind, since they may not leave this device: \(report.staying)")
+            console.note("items left behind, because they may not leave this device: \(report.staying)")
         }
         if format.json {
             JSONWriter.line(["items": report.items, "staying": report.staying], to: console.output)

@@ -76,7 +76,7 @@ struct Import: VaultCommand {
         }
         let console = session.console
         if StreamFile.beginning(of: path, 64).map(ImportLines.seemToBegin) ?? false {
-            throw .usage("this begins like lines of JSON", "give --format ndjson to import those")
+            throw .usage("the file begins like lines of JSON", "give --format ndjson to import it")
         }
         let source = try passphrase.path
         let vault = try session.openUnlockedVault()
@@ -122,7 +122,7 @@ struct Import: VaultCommand {
                 try vault.importItems(items, onConflict: rule)
             }
             if lines.unknownMembers > 0 {
-                console.note("fields that were read over: \(lines.unknownMembers)")
+                console.note("ignored fields: \(lines.unknownMembers)")
             }
             return report
         } catch {
@@ -145,7 +145,7 @@ struct Import: VaultCommand {
 
     private func show(_ report: ImportReport, _ console: Console) {
         if report.skipped > 0 {
-            console.note("items of which this vault keeps its own value: \(report.skipped)")
+            console.note("items that keep the value of this vault: \(report.skipped)")
         }
         if format.json {
             JSONWriter.line(
@@ -156,7 +156,7 @@ struct Import: VaultCommand {
         } else {
             console.remark(
                 "Imported \(report.added + report.replaced) items, "
-                    + "\(report.unchanged) were here already")
+                    + "\(report.unchanged) were already here")
         }
     }
 }

@@ -104,14 +104,14 @@ struct ImportLines {
             case .notAnItem:
                 throw Self.mistake(
                     number,
-                    "is not a JSON object with a key and texts, as {\"key\": \"a\", \"value\": \"b\"} is")
+                    "is not a JSON object with a key and texts, such as {\"key\": \"a\", \"value\": \"b\"}")
             case .notBase64: throw Self.mistake(number, "has a valueBase64 that is not Base64")
             case .unknownMember(let name):
                 throw Self.mistake(
                     number,
-                    "has the field \"\(DisplayWidth.cut(name, to: 40))\", which is not one of an item's",
-                    "take it out, or give --ignore-unknown")
-            case .notOneValue: throw Self.mistake(number, "needs value or valueBase64, and one of them only")
+                    "has the unknown field \"\(DisplayWidth.cut(name, to: 40))\"",
+                    "remove it, or give --ignore-unknown")
+            case .notOneValue: throw Self.mistake(number, "needs either value or valueBase64")
             }
         }
         unknownMembers += line.unknownMembers
@@ -120,7 +120,7 @@ struct ImportLines {
             guard let named = AccessPolicy(rawValue: name) else {
                 throw Self.mistake(
                     number,
-                    "has a policy that there is not: use one of "
+                    "has an unknown policy: use one of "
                         + AccessPolicy.allCases.map(\.rawValue).joined(separator: ", "))
             }
             policy = named
@@ -129,13 +129,13 @@ struct ImportLines {
         guard line.policyOrigin == nil || isFromLimitedSession else {
             throw Self.mistake(
                 number,
-                "has a policyOrigin that there is not: it is left out, or \(JSONWriter.limitedSession)")
+                "has an unknown policyOrigin: leave it out, or use \(JSONWriter.limitedSession)")
         }
         var expires: Date?
         if let text = line.expires {
             guard let date = Timestamp.date(text) else {
                 throw Self.mistake(
-                    number, "has an expiry that is no time of RFC 3339, as 2027-01-31T12:00:00Z is")
+                    number, "has an expiry that is not an RFC 3339 time, such as 2027-01-31T12:00:00Z")
             }
             expires = date
         }
@@ -150,7 +150,7 @@ struct ImportLines {
 
     private static func mistake(
         _ number: Int, _ what: String,
-        _ advice: String = "each line is like what \"vaultctl retrieve --json\" prints"
+        _ advice: String = "write each line like the output of \"vaultctl retrieve --json\""
     ) -> CommandFailure {
         CommandFailure(.usage, "line \(number) \(what)", "nothing was imported; \(advice)")
     }

@@ -150,13 +150,13 @@ struct Initialize: VaultCommand {
         guard console.canAsk, console.hasKeyring() else { return }
         console.progress.clear()
         let question =
-            "Shall your login keyring open all of the vault too, without the passphrase, for every program you run?"
+            "Let the login keyring open the whole vault too, without the passphrase, for every program you run?"
         guard try console.offer(question) else { return }
         do {
             _ = try vault.addSlot(in: console.keyring, scope: .all)
         } catch {
             console.note(
-                "the keyring was not added (\(error.code.summary)): \"vaultctl slot add secret-service\" does it later"
+                "the keyring was not added (\(error.code.summary)): add it later with \"vaultctl slot add secret-service\""
             )
         }
     }
@@ -203,7 +203,7 @@ struct Initialize: VaultCommand {
         }
         if exists {
             throw CommandFailure(
-                .conflict, "there is a file in the vault's place already",
+                .conflict, "a file is already in the vault's place",
                 "choose another --vault, move it away, or remove a vault with \"vaultctl destroy\"")
         }
     }

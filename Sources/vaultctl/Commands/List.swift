@@ -87,19 +87,20 @@ struct List: VaultCommand {
                     .damaged, "\(items(count)) damaged or tampered with", "\"vaultctl verify\" shows where"))
         }
         if let count = reasons[.unsupportedFormat] {
-            parts.append(CommandFailure(.unavailable, "\(items(count)) a newer program's", "use that one"))
+            parts.append(
+                CommandFailure(.unavailable, "\(items(count)) from a newer program", "use that program"))
         }
         if let count = reasons[.wrongDevice] {
             parts.append(
                 CommandFailure(
-                    .wrongDevice, "\(items(count)) not shown, being another device's",
+                    .wrongDevice, "\(items(count)) not shown on this device",
                     "list them on that device; if it is this one, its key is missing: check HOME, XDG_STATE_HOME, --state-dir"
                 ))
         }
         if let count = reasons[.notPermitted] {
             parts.append(
                 CommandFailure(
-                    .refused, "\(items(count)) not shown, which this unlock method does not open",
+                    .refused, "\(items(count)) not shown with this unlock method",
                     "unlock with the passphrase"))
         }
         var failure =

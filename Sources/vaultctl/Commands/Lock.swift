@@ -25,7 +25,7 @@ struct Lock: VaultCommand {
         let session = try Session(console, location.arguments)
         try session.requireFile()
         guard !location.noAgent else {
-            throw .usage("only the agent can lock, which --no-agent leaves out", "leave it out")
+            throw .usage("only the agent can lock, and --no-agent bypasses it", "leave --no-agent out")
         }
         try AgentStarter.requirePlace()
         var wasHeld = false
@@ -80,7 +80,7 @@ struct Lock: VaultCommand {
             let vaults = try calling { () throws(TokenStorageError) in try AgentControl.vaults(at: place) }
             guard vaults.allSatisfy({ $0.state == .locked }) else {
                 throw CommandFailure(
-                    .unavailable, "no vault is at \(path), and another one is open",
+                    .unavailable, "no vault is at \(path), but another one is open",
                     "check the path, or lock every vault with \"vaultctl lock --all\"")
             }
         }

@@ -62,8 +62,8 @@ struct Merge: VaultCommand {
         }
         if !report.conflicts.isEmpty, !dryRun {
             console.note(
-                "to settle a conflict, delete the key that has the value you do not want; \"vaultctl rename\" then gives "
-                    + "the other one the item's key")
+                "to settle a conflict, delete the key with the unwanted value, then give the other the item's key with "
+                    + "\"vaultctl rename\"")
         }
         let nameless =
             report.taken + report.deleted - report.takenNames.count - report.deletedNames.count
@@ -72,7 +72,7 @@ struct Merge: VaultCommand {
         }
         if report.remaining > 0 {
             console.note(
-                "\(counted(report.remaining, "item")) stayed in the copy. Keep it, and merge it into this vault on the device that stored them, with a passphrase if "
+                "\(counted(report.remaining, "item")) stayed in the copy. Keep the copy, and merge it into this vault on the device that stored them, with a passphrase if "
                     + "their policy needs one"
             )
         }
@@ -91,7 +91,8 @@ struct Merge: VaultCommand {
         case (nil, let path?): return .keyFile(try KeyFile.read(path, console))
         case (.some, .some):
             throw .usage(
-                "the copy got two unlock methods", "give one of --copy-passphrase-file and --copy-key-file")
+                "two unlock methods were given for the copy",
+                "give one of --copy-passphrase-file and --copy-key-file")
         }
     }
 
@@ -99,7 +100,7 @@ struct Merge: VaultCommand {
         if report.isUpToDate {
             let part =
                 report.remaining > 0 ? "everything in the copy that this device can open" : "all of the copy"
-            return output.line("the vault has \(part) already")
+            return output.line("the vault already has \(part)")
         }
         for (word, names) in [("taken", report.takenNames), ("deleted", report.deletedNames)] {
             for name in names {

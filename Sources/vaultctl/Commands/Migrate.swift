@@ -51,7 +51,7 @@ struct Migrate: VaultCommand {
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {
         guard location.backend == nil else {
-            throw .usage("--backend does not say which of the two", "use --from and --to")
+            throw .usage("--backend names neither the source nor the destination", "use --from and --to")
         }
         var location = location.arguments
         location.backend = Backend.file.rawValue

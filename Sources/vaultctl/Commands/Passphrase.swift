@@ -42,7 +42,7 @@ struct Passphrase: VaultCommand {
         if session.unlock.isTerminal, UnattendedVault(slots) != nil {
             throw CommandFailure(
                 .locked, "no passphrase opens the vault, so there is none to change",
-                "\"vaultctl slot add passphrase\" adds one, with --key-file or the login keyring")
+                "add one with \"vaultctl slot add passphrase\" and --key-file or the login keyring")
         }
         try session.unlock.requireSomebody(
             console, opening: slots, "give --passphrase-file or --passphrase-fd 0")
@@ -56,8 +56,8 @@ struct Passphrase: VaultCommand {
         let status = try calling { () throws(TokenStorageError) in try vault.status() }
         if status.unlockedBy?.kind == .recovery {
             throw CommandFailure(
-                .refused, "a recovery key is not changed like a passphrase",
-                "remove the lost passphrase with \"vaultctl slot remove\", then \"vaultctl slot add passphrase\""
+                .refused, "a recovery key cannot be changed like a passphrase",
+                "remove the lost passphrase with \"vaultctl slot remove\", then run \"vaultctl slot add passphrase\""
             )
         }
         // Missing unlock methods are found before the user thinks of a new passphrase.
@@ -77,7 +77,7 @@ struct Passphrase: VaultCommand {
         }
         console.progress.clear()
         console.note(
-            "copies of the vault made before still open with the old passphrase; --revoke keeps them from what "
+            "existing copies of the vault still open with the old passphrase; with --revoke, they do not open what "
                 + "is written from now on")
         return .done
     }
@@ -105,6 +105,6 @@ struct NewPassphraseOptions: ParsableArguments {
         }
         if let passphrase = try console.askNewPassphrase("New passphrase") { return passphrase }
         throw CommandFailure(
-            .refused, "there is nobody to ask for the new passphrase", "give --new-passphrase-file")
+            .refused, "no terminal to prompt on for the new passphrase", "give --new-passphrase-file")
     }
 }

@@ -44,7 +44,7 @@ enum RecoveryKeys {
     static func offer(_ vault: BlockingFileVault, _ console: Console) throws(CommandFailure) {
         guard console.canAsk else { return }
         console.progress.clear()
-        let question = "Make a recovery key, to be written down for the day the passphrase is lost?"
+        let question = "Make a recovery key to write down, in case the passphrase is lost?"
         guard try console.offer(question) else { return }
         do throws(CommandFailure) {
             try add(to: vault) { (_, key) throws(CommandFailure) in try showOnTerminal(key, console) }

@@ -59,8 +59,8 @@ struct Restore: VaultCommand {
     private static func loss(isKept: Bool) -> String {
         "the copy lacks changes that this device has seen: "
             + (isKept
-                ? "they stay in the file that is kept"
-                : "they are in another copy, if there is one, and \"vaultctl merge\" takes them from it")
+                ? "they stay in the previous file, which is kept"
+                : "if another copy has them, \"vaultctl merge\" takes them from it")
     }
 }
 
@@ -110,7 +110,7 @@ extension Session {
     func releaseFromAgent(after happened: String) {
         if releaseFromAgent() {
             console.note(
-                "the agent let go of the vault, which was \(happened): \"vaultctl unlock\" has it hold that one"
+                "the agent released the vault, which was \(happened): run \"vaultctl unlock\" to unlock the new file"
             )
         }
     }
@@ -120,7 +120,7 @@ extension RestoreReport {
     /// Reports the result, which begins with the word `done`, and the paths of kept files.
     fileprivate func tell(_ done: String, _ console: Console, json isJSON: Bool) {
         for note in notes { console.note(note) }
-        if let replaced { console.note("what was in its place is kept as \(replaced.string)") }
+        if let replaced { console.note("the previous file is kept as \(replaced.string)") }
         if let staleCopy { console.note("\(staleCopy.string) is a copy from now on") }
         guard isJSON else {
             console.remark("\(done) a vault with \(counted(items, "item")).")

@@ -44,20 +44,20 @@ struct Salvage: VaultCommand {
         if report.losses.isEmpty, report.isOlderThanSeen {
             throw CommandFailure(
                 .damaged,
-                "saved \(counted(report.items, "item")) of a copy that lacks what this device has seen",
-                "find a newer copy; or \"vaultctl restore\" what was saved, on purpose")
+                "saved \(counted(report.items, "item")) of a copy that lacks changes that this device has seen",
+                "find a newer copy, or run \"vaultctl restore\" with the new vault to accept the loss")
         }
         guard let first = report.losses.first else { return .done }
         guard report.items > 0 else {
             throw CommandFailure(
                 .damaged, "nothing could be saved: the loss begins at byte \(first.offset)",
-                "the new vault is empty: remove it, and \"vaultctl restore\" a backup")
+                "the new vault is empty: remove it, and restore a backup with \"vaultctl restore\"")
         }
         let places = report.losses.count == 1 ? "one place" : "\(report.losses.count) places"
         throw CommandFailure(
             .damaged,
             "saved \(counted(report.items, "item")), but something was lost in \(places), the first at byte \(first.offset)",
-            "look at what was saved, then \"vaultctl restore\" it; or restore a backup")
+            "check the saved items, then run \"vaultctl restore\" with the new vault; or restore a backup")
     }
 
     private static func show(_ report: SalvageReport, _ console: Console) {
@@ -69,12 +69,12 @@ struct Salvage: VaultCommand {
         for note in report.notes { output.line(CommandFailure.printable("note: \(note)")) }
         output.line("saved: \(counted(report.items, "item"))")
         if report.mayBeOlder > 0 {
-            output.line("of these \(report.mayBeOlder) may be older than they were, or deleted since")
+            output.line("of these, \(report.mayBeOlder) may be older values or deleted items")
         }
         if report.itemsLost > 0 {
             output.line("lost: \(counted(report.itemsLost, "item")) that left a trace")
             console.note(
-                "where only an item's name is damaged, \"vaultctl retrieve KEY\" may still print it from the damaged file: "
+                "if only an item's name is damaged, \"vaultctl retrieve KEY\" may still print it from the damaged file: "
                     + "try the keys that are missing")
         }
         if report.bytesSkipped > 0 { output.line("skipped: \(report.bytesSkipped) bytes") }

@@ -121,19 +121,19 @@ struct SlotAdd: VaultCommand {
         case ("passphrase", .some, _):
             throw .usage(
                 "there is an argument too many; a passphrase is never an argument",
-                "leave it out to be asked, or give --new-passphrase-file")
+                "leave it out to be prompted, or give --new-passphrase-file")
         case ("key-file", nil, _): throw .usage("an argument is missing", "give the path of the key file")
         case ("systemd-credential", nil, _):
             throw .usage("an argument is missing", "give the name of the credential")
         case ("key-file", .some, .some), ("systemd-credential", .some, .some):
             throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
         case ("secret-service", _, _):
-            throw .usage("there is an argument too many", "the keyring's key is made, not given")
+            throw .usage("there is an argument too many", "leave it out: the keyring's key is generated")
         case ("recovery", _, _):
-            throw .usage("there is an argument too many", "the recovery key is made, not given")
+            throw .usage("there is an argument too many", "leave it out: the recovery key is generated")
         default:
             throw .usage(
-                "that is no kind of slot",
+                "there is no such kind of slot",
                 "use passphrase, key-file, recovery, secret-service or systemd-credential")
         }
         // The credential is read before anything is unlocked, so that a missing credential shows first.
@@ -192,7 +192,7 @@ struct SlotAdd: VaultCommand {
     /// Returns the systemd credential with that name.
     private static func credential(_ name: String, _ console: Console) throws(CommandFailure) -> Secret {
         guard ServiceCredentials.isName(name) else {
-            throw .usage("no credential can have that name", "give the name that LoadCredential= gives it")
+            throw .usage("no credential can have that name", "give the name from LoadCredential=")
         }
         guard let path = ServiceCredentials.path(of: name) else {
             throw CommandFailure(
@@ -231,8 +231,8 @@ struct SlotAdd: VaultCommand {
         do throws(TokenStorageError) { return try body() } catch {
             guard case .slotExists(let slot)? = error.reason else { throw CommandFailure(error) }
             throw CommandFailure(
-                .conflict, "it opens slot \(slot.id) (\(slot.kind.rawValue)) already",
-                "add another one; a second slot of the same would go on opening the vault after \"vaultctl slot remove "
+                .conflict, "slot \(slot.id) (\(slot.kind.rawValue)) already has this unlock method",
+                "add another one; a duplicate slot would still open the vault after \"vaultctl slot remove "
                     + "\(slot.id)\"")
         }
     }
@@ -246,15 +246,15 @@ struct SlotAdd: VaultCommand {
             guard !hadAttended else { return }
             for other in others where other.scope == .all {
                 console.note(
-                    "slot \(other.id) (\(other.kind.rawValue)) goes on opening everything by itself; to narrow it, "
+                    "slot \(other.id) (\(other.kind.rawValue)) still opens everything by itself; to narrow it, "
                         + "remove it and add it again")
             }
         } else if slot.scope == .afterFirstUnlock, wanted == nil {
             console.note(
-                "the slot opens only items of the policies after-first-unlock and after-first-unlock-this-device-only "
-                    + "(\"vaultctl set KEY --policy …\" gives an item one); --scope all gives it everything")
+                "the slot opens only items with an after-first-unlock policy (change an item with \"vaultctl set KEY --policy …\"); "
+                    + "with --scope all it opens everything")
         } else if slot.scope == .all, hadAttended {
-            console.note("every program that can read that key now opens everything without a user")
+            console.note("every program that can read that key can now open everything without the user")
         }
     }
 }
@@ -290,7 +290,8 @@ struct SlotRemove: VaultCommand {
         let passphrases = slots.filter { $0.kind == .passphrase }
         if slots.count > 1, passphrases.count == 1, passphrases[0].id == number, !yes {
             try console.confirm(
-                "With the last passphrase go the items that need one (when-passcode-set-this-device-only).")
+                "Remove the last passphrase and the items that need one (when-passcode-set-this-device-only)?"
+            )
         }
         if revocation.revoke {
             let others = try revocation.methods(vault, console, removing: number)
@@ -305,12 +306,12 @@ struct SlotRemove: VaultCommand {
         let isKeyring = slots.contains { $0.id == number && $0.kind == .secretService }
         let isCleared = isKeyring && Self.clearKeyring(of: vault, console)
         if !revocation.revoke, !isCleared {
-            console.note("copies of the vault made before still open with that slot")
+            console.note("existing copies of the vault still open with that slot")
         }
         let left = try calling { () throws(TokenStorageError) in try vault.slots() }
         if left.allSatisfy({ $0.kind == .secretService }) {
             console.note(
-                "only the login keyring opens the vault now, and keyrings get lost: add a passphrase")
+                "only the login keyring opens the vault now, and a keyring can be lost: add a passphrase")
         }
         return .done
     }

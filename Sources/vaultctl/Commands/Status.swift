@@ -161,10 +161,10 @@ struct Status: VaultCommand {
 
         private static func text(_ memory: KeyMemory.Protection?) -> String {
             switch memory {
-            case .secret: "locked, and out of the kernel's reach"
+            case .secret: "locked, and not readable by the kernel"
             case .locked: "locked: never written to swap"
             case .unlocked: "not locked: raise the limit of locked memory (ulimit -l)"
-            case nil: "none to be had"
+            case nil: "not available"
             }
         }
 
@@ -184,7 +184,7 @@ struct Status: VaultCommand {
             // The text differs from the JSON value, which reads as if the vault were open.
             let isNarrow = status?.unlockedBy?.scope == .afterFirstUnlock
             let isPartly = state == LockState.afterFirstUnlock.rawValue || isNarrow
-            let told = isPartly ? "locked, but for what may be read after the first unlock" : state
+            let told = isPartly ? "locked, except for after-first-unlock items" : state
             output.line("state:       \(told)")
             if let items { output.line("items:       \(items)") }
             if let agent {
@@ -192,13 +192,13 @@ struct Status: VaultCommand {
                 let holding =
                     switch agent.state {
                     case .locked: "keeps it locked"
-                    case .afterFirstUnlock: "serves what may be read after the first unlock"
-                    case .unlocked: "holds it, \(idle ?? "until it is told to lock it")"
+                    case .afterFirstUnlock: "serves only after-first-unlock items"
+                    case .unlocked: "holds it, \(idle ?? "until \"vaultctl lock\"")"
                     }
                 output.line("agent:       \(holding)")
                 if let obstacle = agent.sessionObstacle {
                     output.line(
-                        "session:     does not lock it: \(CommandFailure.printable(obstacle)); \"vaultctl lock\" does"
+                        "session:     does not lock it: \(CommandFailure.printable(obstacle)); use \"vaultctl lock\""
                     )
                 } else {
                     output.line("session:     locks it, and so does sleep")
@@ -229,7 +229,7 @@ struct Status: VaultCommand {
             for name in status.conflictingCopies {
                 output.line(
                     "note:        \(CommandFailure.printable(name)) is another file of this vault: "
-                        + "\"vaultctl merge FILE\" takes what it has into the vault; remove it then")
+                        + "take its changes with \"vaultctl merge FILE\", then remove it")
             }
             for note in status.notes { output.line("note:        \(CommandFailure.printable(note))") }
         }

@@ -61,7 +61,7 @@ struct Store: VaultCommand {
         } catch {
             if error.cause?.code == .conflict, ifAbsent {
                 throw CommandFailure(
-                    .conflict, "there is an item under that key", "leave out --if-absent to replace it")
+                    .conflict, "the key already has an item", "leave out --if-absent to replace it")
             }
             throw error
         }
@@ -139,8 +139,9 @@ struct Store: VaultCommand {
         // The item is stored, so a failure to read its metadata is no failure of the command.
         guard let item = try? storage.metadata(for: key), item.isPolicyFromLimitedSession else { return }
         console.note(
-            "the item stays under \(item.policy.rawValue), which a session without the root key chose: it can be read "
-                + "while the vault is locked. Unlock the vault and store it again, or choose with --policy")
+            "the item keeps the policy \(item.policy.rawValue), which a session without the root key chose: it can be read "
+                + "while the vault is locked. Unlock the vault and store the item again, or choose with --policy"
+        )
     }
 
     private func expectation() throws(CommandFailure) -> TokenChange.Expectation {
@@ -181,7 +182,7 @@ extension Console {
     func notePolicyReset(_ reset: PolicyReset) {
         note(
             "a session without the root key had chosen the item's policy, \(reset.from.rawValue); "
-                + "the new value is under the vault's default, \(reset.to.rawValue). --policy chooses another"
+                + "the new value has the vault's default, \(reset.to.rawValue). Choose another with --policy"
         )
     }
 }

@@ -32,7 +32,7 @@ struct Unlock: VaultCommand {
         let session = try Session(console, location.arguments, unlock.arguments)
         guard !location.noAgent, !location.readOnly else {
             throw .usage(
-                "unlock is about the agent, which neither --no-agent nor --read-only leaves to do",
+                "unlock needs the agent, and excludes --no-agent and --read-only",
                 "leave them out")
         }
         let locking = try Locking(idleTime)
@@ -154,7 +154,7 @@ struct Unlock: VaultCommand {
             case "never": self = .after(nil)
             case let text?:
                 guard let seconds = ItemDetails.seconds(text), seconds > 0, seconds <= 1e9 else {
-                    throw .usage("--for is no time", "use a span such as 90s, 15m or 8h, or never")
+                    throw .usage("--for is not a duration", "use a span such as 90s, 15m or 8h, or never")
                 }
                 self = .after(.seconds(Int64(seconds)))
             }

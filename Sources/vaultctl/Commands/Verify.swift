@@ -76,14 +76,14 @@ struct Verify: VaultCommand {
         let damage = report.problems.first.map { "damaged in \(places), the first at byte \($0.offset)" }
         let age =
             report.isOlderThanSeen
-            ? "older than what this device has seen"
+            ? "older than the one this device has seen"
             : report.isForked ? "without changes that this device has seen" : nil
         let found = [age, damage].compactMap(\.self)
         if found.isEmpty { return nil }
         let advice =
             switch (age, damage, opens) {
             case (nil, _, true) where report.problems.count == 1 && report.problems[0].isMendedByUse:
-                "the next command that changes the vault mends it"
+                "the next command that changes the vault repairs it"
             case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
             case (nil, _, true):
                 "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
@@ -129,10 +129,10 @@ struct Verify: VaultCommand {
         if report.checkedByDigestOnly > 0 {
             output.line(
                 Self.count(report.checkedByDigestOnly, "item")
-                    + " could only be checked by digest, the keys not being held")
+                    + " could be checked only by digest, without the keys")
         }
-        if report.isOlderThanSeen { output.line("older than what this device has seen of the vault") }
-        if report.isForked { output.line("without changes that this device has seen of the vault") }
+        if report.isOlderThanSeen { output.line("older than the vault that this device has seen") }
+        if report.isForked { output.line("without changes that this device has seen") }
         if report.isClean, !report.isOlderThanSeen, !report.isForked {
             let (items, frames) = (Self.count(report.items, "item"), Self.count(report.frames, "frame"))
             output.line("clean: \(items), \(frames), \(report.bytes) bytes")

@@ -39,7 +39,7 @@ enum ItemDetails {
         }
         if let date = Timestamp.date(text) { return .at(date) }
         throw .usage(
-            "--expires is no time", "use a span such as 15m, 1h or 30d, a time of RFC 3339, or never")
+            "--expires is not a time", "use a span such as 15m, 1h or 30d, a time of RFC 3339, or never")
     }
 
     /// Parses a span such as `90s`, `15m`, `1h`, `30d` or `2w` into seconds.

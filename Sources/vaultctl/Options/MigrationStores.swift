@@ -140,7 +140,7 @@ struct MigrationStores {
         let path = try Settings.path(vault, named: "--\(name)-vault", environment: nil)
         guard backend != nil || path != nil else {
             throw .usage(
-                "it is not said where items \(name == "from" ? "come from" : "go to")", "give --\(name)")
+                "the \(name == "from" ? "source" : "destination") is missing", "give --\(name)")
         }
         switch try Backend(option: backend ?? Backend.file.rawValue) {
         case .file:

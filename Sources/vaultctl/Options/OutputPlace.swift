@@ -20,7 +20,7 @@ enum OutputPlace {
                 .unavailable, "there is no directory \(CommandFailure.printable(parent.string))",
                 "make it, or choose another path")
         }
-        if exists { throw CommandFailure(.conflict, "the file is there already", "choose another name") }
+        if exists { throw CommandFailure(.conflict, "the file already exists", "choose another name") }
         do throws(SystemFailure) { try SmallFile.requirePlace(path) } catch {
             throw CommandFailure(error, "the directory to write to", "choose another path")
         }

@@ -63,7 +63,7 @@ struct PassphraseLine {
     private func explained(_ error: CommandFailure) -> CommandFailure {
         guard isPadded, error.cause?.code == .wrongPassphrase else { return error }
         var error = error
-        error.happened += "; the line that was read begins or ends with a blank"
+        error.happened += "; the passphrase line begins or ends with a blank"
         return error
     }
 

@@ -106,24 +106,24 @@ struct RevocationOptions: ParsableArguments {
             }
             throw CommandFailure(
                 .refused, error.underlying ?? "a slot would be lost",
-                "keep it with --keep-key-file or --keep-passphrase-file, or give --drop-others and add it anew"
+                "keep it with --keep-key-file or --keep-passphrase-file, or give --drop-others and add it again"
             )
         }
         console.progress.clear()
         if session.releaseFromAgent() {
             console.note(
-                "the agent had the vault's old keys and released it: \"vaultctl unlock\" has it hold the vault again"
+                "the agent had the vault's old keys and released it: run \"vaultctl unlock\" to unlock it again"
             )
         }
         for slot in report.removed { console.note("slot \(slot.id) (\(slot.kind.rawValue)) is removed") }
         console.noteDamagedValues(report.damagedValues)
         if let reason = report.deferredReason {
             console.note(
-                "what was written before is still under the old keys (\(reason.summary)): run \"vaultctl compact\""
+                "existing items are still under the old keys (\(reason.summary)): run \"vaultctl compact\""
             )
         } else if report.remaining > 0 {
             console.note(
-                "\(report.remaining) of the items are another device's and stay under its keys until it opens the vault"
+                "\(report.remaining) of the items belong to another device and stay under its keys until it opens the vault"
             )
         }
         console.remark("Sealed \(counted(report.resealed, "item")) again.")

@@ -33,7 +33,8 @@ enum UnlockSource {
             do throws(SystemFailure) {
                 self = .passphraseInput(number == 0 ? .standard : try .inherited(number))
             } catch {
-                throw CommandFailure(error, "the passphrase descriptor", "check what the caller passes on")
+                throw CommandFailure(
+                    error, "the passphrase descriptor", "check the descriptor that the caller passes")
             }
         } else if let keyFile = try Settings.path(
             nil, named: "--key-file", environment: "VAULTCTL_KEY_FILE")
@@ -69,7 +70,7 @@ enum UnlockSource {
         guard isTerminal else { return }
         if let unattended = UnattendedVault(slots) { throw unattended.locked }
         guard !console.canAskForSecrets else { return }
-        throw CommandFailure(.locked, "there is nobody to ask", advice)
+        throw CommandFailure(.locked, "no terminal to prompt on", advice)
     }
 
     /// Reads or asks for the unlock method. Also returns the line of a passphrase file. Throws `locked` when
@@ -84,7 +85,8 @@ enum UnlockSource {
         guard let passphrase = given else { throw .locked(asksAgent: console.asksAgent) }
         guard !passphrase.isEmpty else {
             throw CommandFailure(
-                .refused, "the passphrase is empty, which opens no vault", "its first line is what counts")
+                .refused, "the passphrase is empty, which opens no vault",
+                "its first line must be the passphrase")
         }
         return (.passphrase(passphrase), line)
     }
@@ -135,7 +137,7 @@ enum UnlockSource {
             }
         }
         throw CommandFailure(
-            .locked, "what shall open the new vault was not given, and there is nobody to ask",
+            .locked, "no unlock method for the new vault, and no terminal to prompt on",
             "give --passphrase-file, --passphrase-fd or --key-file")
     }
 
@@ -169,7 +171,7 @@ extension CommandFailure {
             return CommandFailure(TokenStorageError(.locked, operation: "unlock", backend: "vaultctl"))
         }
         return CommandFailure(
-            .locked, "locked, and this command opens the file itself, whatever the agent has open",
+            .locked, "locked, and this command opens the file itself, without the agent",
             "give --passphrase-file, --passphrase-fd or --key-file")
     }
 

@@ -51,7 +51,7 @@ struct MigrationReport {
         if let first = summary.remaining.first(where: { Self.isFailure($0.code) }) {
             throw CommandFailure(
                 ExitStatus(first.code), "\(Self.items(summary.failed)) could not be moved",
-                "see the reasons; what is left is where it was")
+                "see the reasons; these items stay in the source")
         }
         if conflicts == .replace, summary.conflicts > 0 {
             throw CommandFailure(
@@ -66,8 +66,8 @@ struct MigrationReport {
         if summary.unsupportedPolicies > 0 {
             throw CommandFailure(
                 ExitStatus(.unsupportedPolicy),
-                "\(Self.items(summary.unsupportedPolicies)) stayed: the destination cannot keep the policy",
-                "say what it may become with --map-policy")
+                "\(Self.items(summary.unsupportedPolicies)) stayed: the destination does not support their policy",
+                "choose another policy with --map-policy")
         }
     }
 
@@ -87,11 +87,12 @@ struct MigrationReport {
 
     private func failure(of stop: MigrationStop, isTimedOut: Bool) -> CommandFailure {
         if stop.error.code == .cancelled, isTimedOut {
-            return CommandFailure(.timedOut, "timed out before all was moved", "run it again to go on")
+            return CommandFailure(
+                .timedOut, "timed out before all items were moved", "run it again to continue")
         }
         if stop.error.code == .conflict, !summary.remaining.isEmpty {
             return CommandFailure(
-                .conflict, "\(Self.items(summary.conflicts)) would replace something else",
+                .conflict, "\(Self.items(summary.conflicts)) would replace another item",
                 "choose with --on-conflict skip or replace")
         }
         var failure = CommandFailure(stop.error)
@@ -108,8 +109,8 @@ struct MigrationReport {
 
     private static func reason(_ code: TokenStorageError.Code) -> String {
         switch code {
-        case .conflict: "something else is at the destination"
-        case .unsupportedPolicy: "the destination cannot keep its policy"
+        case .conflict: "the destination has another item"
+        case .unsupportedPolicy: "the destination does not support its policy"
         default: code.summary
         }
     }

@@ -23,7 +23,8 @@ import TokenVaultPlatform
         let anchor = try anchor(of: vault)
         let failed = failure { _ = try sandbox.opened("copy.vault") }
         #expect(
-            failed?.code == .duplicateVault && failed?.underlying == "the other is \(sandbox.vault.string)")
+            failed?.code == .duplicateVault
+                && failed?.underlying == "the other path is \(sandbox.vault.string)")
         // A copy that is opened on purpose can be read, and nothing else.
         let copy = try sandbox.opened("copy.vault", readingCopies: true)
         #expect(try values(in: copy) == ["a": "first a", "b": "first b"])
@@ -215,7 +216,7 @@ import TokenVaultPlatform
         let obstacle = sandbox.path.appending("state/\(vault.identifier).path.new")
         try PosixDirectory.makeAll(obstacle.appending("something"))
         let failed = failure { _ = try sandbox.copy("copy.vault").adopt() }
-        #expect(failed?.code == .outcomeUnknown && failed?.advice?.contains("adopt it again") == true)
+        #expect(failed?.code == .outcomeUnknown && failed?.advice?.contains("adopt the file again") == true)
         #expect(failure { _ = try sandbox.opened("copy.vault") }?.code == .duplicateVault)
         removeTree(obstacle)
         _ = try sandbox.copy("copy.vault").adopt()

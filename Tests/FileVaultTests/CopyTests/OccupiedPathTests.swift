@@ -81,14 +81,14 @@ import TokenVaultPlatform
         try vault.storage(service: "s").store(token: "second", for: "a")
         try vault.storage(service: "s").delete(for: "b")
         #expect(try values(in: vault) == ["a": "second"])
-        let advice = "mount the directory that the vault is in, not the file alone"
+        let advice = "mount the vault's directory instead of the file"
         for call: () throws -> Void in [
             { _ = try vault.compact() }, { _ = try sandbox.copy("backup").restore(to: place) },
         ] {
             let failed = failure(call)
             #expect(failed?.code == .ioFailure && failed?.advice?.hasPrefix(advice) == true, "\(failed)")
         }
-        #expect(try vault.status().notes.contains { $0.contains("mounted by itself") })
+        #expect(try vault.status().notes.contains { $0.contains("is a mount point") })
         #expect(try values(in: vault) == ["a": "second"] && vault.verify().isClean)
         #expect(try sandbox.names == ["test.vault", "backup"])
     }

@@ -137,7 +137,9 @@ import TokenVaultPlatform
         }
         let forged = try SuccessionTests.forge(from: before, over: mine.file)
         let (report, values) = try salvage(forged)
-        #expect(report.isOlderThanSeen && report.notes.contains { $0.contains("revoked") }, "\(report)")
+        #expect(
+            report.isOlderThanSeen && report.notes.contains { $0.contains("removed unlock method") },
+            "\(report)")
         // Both values are sealed under the newer keys.
         #expect(report.items == 0 && report.itemsLost == 2 && !report.losses.isEmpty, "\(report)")
         #expect(values.isEmpty)

@@ -109,11 +109,11 @@ import TokenVaultPlatform
         #expect(symlink("/dev/null", directory.appending(".export.00000000000000ee").string) == 0)
         let notes = try vault.status().notes
         for name in left.keys {
-            #expect(notes.contains { $0.hasPrefix("\(name) is left of a program") }, "\(notes)")
+            #expect(notes.contains { $0.hasPrefix("\(name) was left by a program") }, "\(notes)")
         }
         for name in strange.keys {
             #expect(
-                notes.contains { $0.hasPrefix(name) && $0.contains("may be something else") }, "\(notes)")
+                notes.contains { $0.hasPrefix(name) && $0.contains("may be another file") }, "\(notes)")
         }
         #expect(!notes.contains { note in others.contains { note.contains("\($0) ") } }, "\(notes)")
         // A process that holds the lock is still writing the file.

@@ -188,7 +188,7 @@ import TokenVaultPlatform
         try mine.receive(try forgeLogKey(from: before))
         let copy = try mine.copy()
         defer { copy.close() }
-        #expect(try copy.adopt().notes.contains { $0.contains("unlock methods are those of the copy") })
+        #expect(try copy.adopt().notes.contains { $0.contains("slots are those of the copy") })
         #expect(try mine.use { try $0.values() } == [:])
         #expect(
             failure {

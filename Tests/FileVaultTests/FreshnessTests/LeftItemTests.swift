@@ -418,6 +418,6 @@ import TokenVault
 extension BlockingFileVault {
     /// Whether the status tells that merges left values in their copies.
     fileprivate func hasNoteOnLeftValues() throws -> Bool {
-        try status().notes.contains { $0.hasPrefix("1 value of the files that were merged stayed there") }
+        try status().notes.contains { $0.hasPrefix("1 value stayed in the merged files") }
     }
 }

@@ -391,9 +391,11 @@ import TokenVaultPlatform
         let report = try other.merge(mine.file)
         #expect(report.notes.count == 3 && report.remaining == 0, "\(report.notes)")
         #expect(
-            report.notes.contains { $0.hasSuffix("this one, was removed in the copy, and stays enrolled") })
+            report.notes.contains {
+                $0.hasPrefix("this device (") && $0.hasSuffix(") was removed in the copy, but stays enrolled")
+            })
         #expect(report.notes.contains("slot 2 of the vault is not in the copy, and stays"))
-        #expect(report.notes.contains("slot 2 of the copy is not taken over"))
+        #expect(report.notes.contains("slot 2 of the copy was not added"))
         #expect(try other.use { try $0.value(of: "own") } == "fake")
     }
 

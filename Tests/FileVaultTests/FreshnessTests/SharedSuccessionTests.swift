@@ -159,7 +159,7 @@ import TokenVaultPlatform
         let copy = try mine.copy()
         defer { copy.close() }
         let report = try copy.adopt()
-        #expect(report.notes.contains { $0.contains("unlock methods are those of the copy") }, "\(report)")
+        #expect(report.notes.contains { $0.contains("slots are those of the copy") }, "\(report)")
     }
 
     /// A rotation that a crash cut short before the log named it has not happened.

@@ -83,7 +83,7 @@ import TokenVaultPlatform
             #expect(error?.code == .resourcesExhausted)
             #expect(
                 error?.underlying
-                    == "the passphrase takes 64 MiB, and the control group has 40 MiB left")
+                    == "the passphrase needs 64 MiB of memory, and the control group has 40 MiB left")
             #expect(error?.advice?.contains("memory.max") == true)
             let measuring = #expect(throws: TokenStorageError.self) { try KeyDerivationCost.calibrated() }
             #expect(measuring?.code == .resourcesExhausted)

@@ -91,7 +91,7 @@ import TokenVaultPlatform
         let vault = try BlockingFileVault.open(at: sandbox.vault, configuration: configuration)
         let error = #expect(throws: TokenStorageError.self) { try vault.unlock(with: method) }
         #expect(error?.code == .resourcesExhausted && error?.advice?.contains("--no-agent") == true)
-        #expect(error?.underlying == "the passphrase takes 64 MiB, and there are 40 MiB for it")
+        #expect(error?.underlying == "the passphrase needs 64 MiB of memory, and 40 MiB are available")
         #expect(try vault.lockState() == .locked)
         try vault.unlock(with: keyFile)
         #expect(configuration.derivationBudget?.mostTaken == 0)

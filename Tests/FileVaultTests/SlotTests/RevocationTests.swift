@@ -347,9 +347,9 @@ import TokenVaultPlatform
         let report = try vault.rotateKeys(keeping: [SimulatedVault.key("first")], removing: [2])
         #expect(report.deferredReason == .noSpace && report.remaining == 1 && report.resealed == 0)
         #expect(try storage.retrieve(for: "k") == "fake")
-        #expect(try vault.status().notes.contains { $0.contains("before a revocation") })
+        #expect(try vault.status().notes.contains { $0.contains("before a key rotation") })
         _ = try vault.compact()
-        #expect(try !vault.status().notes.contains { $0.contains("before a revocation") })
+        #expect(try !vault.status().notes.contains { $0.contains("before a key rotation") })
         #expect(try vault.itemsUnderOlderKeys(try vault.session()) == 0)
         #expect(try storage.retrieve(for: "k") == "fake")
     }

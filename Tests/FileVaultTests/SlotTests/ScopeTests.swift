@@ -33,7 +33,7 @@ import TokenVault
         try storage.store(token: "fake", for: "open", policy: .afterFirstUnlock)
         // The slot does not open the default policy, so the store is refused rather than weakened.
         let refused = error { try storage.store(token: "fake", for: "shut") }
-        #expect(refused?.code == .notPermitted && refused?.advice?.contains("after first unlock") == true)
+        #expect(refused?.code == .notPermitted && refused?.advice?.contains("after-first-unlock") == true)
         try vault.storage(service: "s").store(token: "fake", for: "shut")
         #expect(try storage.list().hiddenReasons == [.notPermitted: 1])
         #expect(try storage.retrieve(for: "open") == "fake")
