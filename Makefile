@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 STRIP ?= strip
 .DEFAULT_GOAL := help
-.PHONY: help run test test-begins test-all remaining-tests remaining-states remaining-readers model build build-all release install uninstall dist deb deb-test soundness format docs bench bench-thresholds bench-peers latency \
+.PHONY: help run test test-begins test-all remaining-tests remaining-states remaining-readers model build build-all release install uninstall dist reproducible deb deb-test soundness format docs bench bench-thresholds bench-peers latency \
 	keyring-limits crash-test fuzz vectors clean
 
 # Each configuration has one scratch path and one set of flags, because other flags would build everything again.
@@ -15,7 +15,7 @@ STRIP ?= strip
 # of all of them.
 # The index of symbols takes an eighth of the time, but without it SwiftPM finds no tests and fails.
 optimized := TOKENVAULT_OPTIMIZED=1
-whole := --scratch-path .build-all --traits OAuth
+whole := --scratch-path .build-all --traits OAuth $(if $(ONE_BUILD),-debug-info-format none)
 # Lazy binding leaves copies of vector registers on the stack, where the tests that search memory find them.
 usual_tests = TOKENVAULT_TESTS=usual $(if $(ONE_BUILD),$(optimized_tests),LD_BIND_NOW=1 Scripts/test.sh swift test --skip-build --disable-xctest)
 optimized_tests = LD_BIND_NOW=1 $(optimized) Scripts/test.sh swift test $(whole) --skip-build --disable-xctest
@@ -34,10 +34,12 @@ packed_relocations := $(if $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '$
 hardening := --disable-local-rpath -Xlinker -z -Xlinker now -Xcc -fstack-protector-strong \
 	$(if $(filter x86_64,$(shell uname -m)),-Xcc -fcf-protection)
 # The programs are the same bytes wherever they are built: of the same packages, without the name of a directory, and without a
-# build ID. What debuggers read is stripped by `install` anyway.
-reproducible := -debug-info-format none -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
+# build ID. `install` would strip the debug information anyway. The compiler's choice of registers depends on the addresses
+# of its own data, so that each run is a little different unless the kernel gives every run the same addresses.
+same_addresses := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+reproducible_flags := -debug-info-format none -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	-Xlinker --build-id=none
-release := $(hardening) $(reproducible) --force-resolved-versions --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
+release := $(hardening) $(reproducible_flags) --force-resolved-versions --scratch-path .build-release --traits OAuth --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc -Xlinker --no-export-dynamic $(packed_relocations) \
 	-Xlinker -L$(release_libraries)
 vaultctl := .build-release/release/vaultctl
@@ -114,16 +116,16 @@ $(vaultctl).stamp:
 	@/usr/bin/python3 -B Scripts/pins.py write
 	@mkdir -p $(release_libraries)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
-	swift build $(release) --product vaultctl
-	swift build $(release) --product vaultctl-agent
+	$(same_addresses) swift build $(release) --product vaultctl
+	$(same_addresses) swift build $(release) --product vaultctl-agent
 	@touch $@
 
 $(vaultctl)-benchmark.stamp: $(vaultctl).stamp
-	swift build $(release) --product vaultctl-benchmark
+	$(same_addresses) swift build $(release) --product vaultctl-benchmark
 	@touch $@
 
 $(vaultctl)-oauth.stamp: $(vaultctl).stamp
-	swift build $(release) --product vaultctl-oauth
+	$(same_addresses) swift build $(release) --product vaultctl-oauth
 	@touch $@
 
 install: release ## Install vaultctl, its programs, units, completions and manual: PREFIX (/usr/local), DESTDIR
@@ -135,6 +137,9 @@ uninstall: ## Remove what `install` installed
 dist: release ## Write a release's archives, bill of materials and checksums into .build-release/dist; the same bytes in any directory
 	@Scripts/setup --dist
 	@Scripts/dist.sh $(vaultctl) .build-release/dist
+
+reproducible: release ## Build all programs in a second directory and compare them byte for byte
+	@PROGRAMS='vaultctl vaultctl-agent vaultctl-oauth vaultctl-benchmark' Scripts/soundness/reproducible.sh
 
 deb: release ## Build a Debian package into .build-release/deb
 	@Scripts/setup --dist
