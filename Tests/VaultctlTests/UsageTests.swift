@@ -155,7 +155,9 @@ import Testing
 
     @Test func noCommandIsHelpOnStandardError() throws {
         let sandbox = try Sandbox()
-        for (arguments, word) in [([], "benchmark"), (["slot"], "remove")] {
+        for (arguments, word) in [
+            ([], "benchmark"), (["slot"], "remove"), (["device"], "enrol"), (["keyring"], "create"),
+        ] {
             let outcome = try Child.run(
                 arguments.map { Array($0.utf8) }, environment: sandbox.environment)
             #expect(outcome.status == 64)

@@ -20,7 +20,7 @@ enum CommandLineParser {
         do {
             var parsed = try VaultControl.parseAsRoot(separatingValues(arguments))
             if let command = parsed as? any VaultCommand { return .command(command) }
-            if [VaultControl.self, Slot.self, Device.self].contains(where: { $0 == type(of: parsed) }) {
+            if groups.contains(where: { $0 == type(of: parsed) }) {
                 return .helpWanted(VaultControl.helpMessage(for: type(of: parsed)))
             }
             // The help command of ArgumentParser throws the help.
@@ -35,6 +35,11 @@ enum CommandLineParser {
             throw UsageError.failure(for: error, in: arguments)
         }
     }
+
+    /// The commands that only have subcommands.
+    static let groups: [any ParsableCommand.Type] = [
+        VaultControl.self, Slot.self, Device.self, Keyring.self,
+    ]
 
     /// Rejects words with a single dash, except `-h` and `-`. ArgumentParser would take `-hash` for `-h` with
     /// more letters, print the help and report success. A server's nonce may begin with a dash.

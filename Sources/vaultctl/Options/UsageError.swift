@@ -112,13 +112,12 @@ enum UsageError {
 
     private static let names: [ObjectIdentifier: String] = Dictionary(
         uniqueKeysWithValues: (VaultControl.configuration.subcommands
-            + Slot.configuration.subcommands + Device.configuration.subcommands).map {
+            + Slot.configuration.subcommands + Device.configuration.subcommands
+            + Keyring.configuration.subcommands).map {
                 (ObjectIdentifier($0), $0._commandName)
             })
 
-    private static let groups: Set<ObjectIdentifier> = [
-        ObjectIdentifier(VaultControl.self), ObjectIdentifier(Slot.self), ObjectIdentifier(Device.self),
-    ]
+    private static let groups = Set(CommandLineParser.groups.map { ObjectIdentifier($0) })
 
     /// Returns the first long option name of this program in an error's value.
     private static func optionName(in value: Any, depth: Int) -> String? {
