@@ -165,7 +165,7 @@ import VaultAgent
         let list = try home.run("list")
         #expect(list.status == 0 && list.output.isEmpty && list.error.isEmpty, "\(list)")
         let help = try home.run("help", "list").output.split { $0.isWhitespace }.joined(separator: " ")
-        #expect(help.contains("nothing to hide, as in an empty vault, it is 0."), "\(help)")
+        #expect(help.contains("nothing is hidden, as in an empty vault, the exit status is 0."), "\(help)")
     }
 
     @Test func statusTellsWhatTheAgentHolds() throws {

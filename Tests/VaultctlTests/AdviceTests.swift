@@ -328,7 +328,7 @@ import TokenVault
         }
         let help = try sandbox.run(arguments: ["help"] + topic).text
         #expect(
-            help.split { $0.isWhitespace }.joined(separator: " ").contains("Opens the file itself"), "\(help)"
+            help.split { $0.isWhitespace }.joined(separator: " ").contains("opens the file itself"), "\(help)"
         )
         let unlock = try sandbox.run("help", "unlock").text
         #expect(unlock.split { " ,.\n".contains($0) }.contains { $0 == topic[0] }, "\(unlock)")

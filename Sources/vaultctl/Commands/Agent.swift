@@ -7,28 +7,44 @@ import VaultAgent
 
 struct Agent: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run the agent in the foreground.",
-        discussion: """
-            It holds the vaults that \"vaultctl unlock\" unlocks, and ends by SIGTERM or SIGINT; SIGHUP locks every \
-            vault. Without --credential it also ends after ten minutes with no open vault and no client. \
-            \"vaultctl unlock\" starts one by itself. When it takes clients it writes a byte to the descriptor of --ready-fd, \
-            and notifies systemd, whose units \"make install\" installs.
+        page: CommandPage(
+            abstract: "Run the agent in the foreground.",
+            description: """
+                The agent holds the vaults that "vaultctl unlock" unlocks. "vaultctl unlock" starts an agent by itself. systemd \
+                starts an agent with the user unit tokenvault-agent.socket, which "make install" installs.
 
-            Examples:
-              vaultctl agent
-              vaultctl agent --credential tokenvault --vault /srv/example.vault
-              vaultctl agent --stop
-            """)
+                SIGTERM and SIGINT end the agent, and SIGHUP locks every vault. The agent also locks every vault with the \
+                desktop session and before sleep, where logind reports these. An agent without an open vault and a client ends \
+                after ten minutes.
 
-    @Flag(help: "End the agent that runs, and with it what it holds.") var stop = false
+                With --credential, the agent unlocks the vault at its start, and does not start when that fails. Such an \
+                agent does not end by itself, and such a vault does not lock after a time without use.
+
+                When the agent accepts clients, the agent writes a byte to the descriptor of --ready-fd and notifies systemd.
+                """,
+            examples: [
+                "vaultctl agent",
+                "vaultctl agent --credential tokenvault --vault /srv/example.vault",
+                "vaultctl agent --stop",
+            ],
+            statuses: [
+                .done: "The agent has ended.",
+                .unavailable:
+                    "The agent cannot start: its directory or program is not available, or the credential does not open the vault.",
+                .conflict: "Another agent runs already.",
+                .timedOut: "With --stop: the agent did not end in time.",
+            ],
+            standard: .plain))
+
+    @Flag(help: "End the running agent, which then releases every vault.") var stop = false
     @Option(
         name: .customLong("ready-fd"),
         help: ArgumentHelp(
-            "Write a byte to this descriptor, 3 or above, when clients can come.", valueName: "n"))
+            "Write a byte to this descriptor, 3 or above, when clients can connect.", valueName: "n"))
     var readyDescriptor: String?
     @Option(
         help: ArgumentHelp(
-            "Unlock the vault at once, with the systemd credential of that name.", valueName: "name"))
+            "Unlock the vault at the start, with the systemd credential of this name.", valueName: "name"))
     var credential: String?
     @OptionGroup(title: "Where and how") var location: LocationOptions
 

@@ -4,21 +4,31 @@ import TokenVault
 
 struct Compact: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Rewrite the vault without what was replaced or deleted.",
-        discussion: """
-            Prints the size before and after. Others can go on using the vault. \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Rewrite the vault without deleted and replaced values.",
+            description: """
+                The command prints the size before and after. Other programs can go on using the vault. \
+                \(UnlockOptions.opensFile)
 
-            With --keep-values the vault keeps so many replaced values of each item for "vaultctl undo", 0 to \
-            \(BlockingFileVault.mostKeptValues), in this compaction and in all later ones. A new vault keeps none. A value goes \
-            with the policy that it had, once the item has another one.
+                With --keep-values, the vault keeps that many replaced values of each item for "vaultctl undo", from 0 to \
+                \(BlockingFileVault.mostKeptValues). The number counts for this compaction and for all later ones, on every \
+                device. A new vault keeps none. A replaced value under another policy than that of the item is removed.
+                """,
+            examples: [
+                "vaultctl compact",
+                "vaultctl compact --keep-values 3",
+                "vaultctl compact --key-file ~/.config/example/vault.key --json",
+            ],
+            statuses: [
+                .refused: "The passphrase or key is wrong, or for --keep-values does not open everything.",
+                .conflict:
+                    "The vault is at two paths, its file has a second name (a hard link), or another program changed it meanwhile.",
+            ],
+            standard: .vault))
 
-            Examples:
-              vaultctl compact
-              vaultctl compact --keep-values 3
-              vaultctl compact --key-file ~/.config/example/vault.key --json
-            """)
-
-    @Option(help: ArgumentHelp("How many replaced values of each item stay, from now on.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp(
+            "The number of replaced values of each item that stay, from now on.", valueName: "n"))
     var keepValues: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

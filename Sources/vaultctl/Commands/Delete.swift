@@ -4,23 +4,35 @@ import TokenVault
 
 struct Delete: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Delete an item, or all of a service.",
-        discussion: """
-            Exit status 3 when there is no such key, unless --ignore-missing is given.
+        page: CommandPage(
+            abstract: "Delete an item, or every item of a service.",
+            description: """
+                A deletion also erases the earlier values of the item. Copies and backups of the vault file still have the \
+                item. With --all, the command first prompts for a confirmation, unless --yes is given.
 
-            Examples:
-              vaultctl delete access_token
-              vaultctl delete access_token --ignore-missing --service com.example.app
-              vaultctl delete --all --service com.example.app --yes
-            """)
+                With --json, the output is an object with the number of deleted items.
+                """,
+            examples: [
+                "vaultctl delete access_token",
+                "vaultctl delete access_token --ignore-missing --service com.example.app",
+                "vaultctl delete --all --service com.example.app --yes",
+            ],
+            statuses: [
+                .notFound: "There is no item with this key, and --ignore-missing was not given.",
+                .refused:
+                    "The passphrase or key is wrong or may not delete this, or the deletion with --all was not confirmed.",
+                .conflict:
+                    "The item has another generation (--if-generation), or the same vault is at two paths.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String?
     @OptionGroup var service: ServiceOptions
-    @Flag(help: "Succeed when there is no such key.") var ignoreMissing = false
-    @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
+    @Flag(help: "Succeed if there is no such key.") var ignoreMissing = false
+    @Option(help: ArgumentHelp("Only if the item has this generation.", valueName: "number"))
     var ifGeneration: String?
     @Flag(help: "Delete every item of the service.") var all = false
-    @Flag(help: "Do not ask.") var yes = false
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions

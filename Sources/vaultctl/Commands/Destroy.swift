@@ -5,22 +5,38 @@ import TokenVault
 
 struct Destroy: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Remove the vault, its anchor and its device key.",
-        discussion: """
-            Every secret in it is gone for good. Asks first, unless --yes is given; needs no unlocking.
+        page: CommandPage(
+            abstract: "Remove the vault, its anchor and its device key.",
+            description: """
+                Every secret in the vault is gone for good. The command also removes the vault's key in the login keyring, and the files \
+                that a restore, a merge or an adoption kept (.replaced). The command prompts first, \
+                unless --yes is given, and needs no unlock.
 
-            With --forget, for a vault whose file is gone already, or has another vault in its place: removes what \
-            this device keeps for it, so that another one can be made or used there. Should the file turn up again, what was stored in it for this \
-            device only cannot be read any more.
+                With --forget, the command removes only what this device keeps for a vault: the anchor, the device key and the \
+                path. Use --forget for a vault whose file is gone, or has another vault in its place. Another vault can then be created \
+                or used there.
 
-            Examples:
-              vaultctl destroy
-              vaultctl destroy --vault team.vault --yes
-              vaultctl destroy --vault /media/stick/lost.vault --forget
-            """)
+                If a forgotten file returns, this device cannot read the items that were stored for this device only. This \
+                device then also does not notice an older copy.
+                """,
+            examples: [
+                "vaultctl destroy",
+                "vaultctl destroy --vault team.vault --yes",
+                "vaultctl destroy --vault /media/stick/lost.vault --forget",
+            ],
+            statuses: [
+                .locked: "The vault is removed, but its key is left in the login keyring, which is locked.",
+                .refused: "The removal was not confirmed.",
+                .damaged: "This device expects another vault at the path.",
+                .unavailable:
+                    "There is no vault at the path. With --forget: this device knows no vault there.",
+                .conflict:
+                    "The file has a second name (a hard link). With --forget: the vault, or a file that is no vault, is at the path.",
+            ],
+            standard: .waiting))
 
-    @Flag(help: "Do not ask.") var yes = false
-    @Flag(help: "Forget a vault whose file is gone.") var forget = false
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
+    @Flag(help: "Forget a vault whose file is gone, or has another vault in its place.") var forget = false
     @OptionGroup(title: "Where and how") var location: LocationOptions
 
     func execute(_ console: Console) throws(CommandFailure) -> ExitStatus {

@@ -4,31 +4,36 @@ import TokenVault
 
 struct Device: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show and change the devices that the vault has keys for.",
-        discussion: """
-            Items of a this-device-only policy belong to the device that stored them. A copy of the vault on \
-            another device carries them untouched; once that is enrolled, it can store such items of its own.
-
-            Examples:
-              vaultctl device list
-              vaultctl device enrol
-              vaultctl device remove 0123456789abcdef0123456789abcdef
-            """,
+        page: CommandPage(
+            abstract: "Show and change the devices that the vault has keys for.",
+            description: """
+                An item of a this-device-only policy belongs to the device that stored it. A copy of the vault on another \
+                device keeps such items unchanged. After "vaultctl device enrol", that device can store such items of its own.
+                """,
+            examples: [
+                "vaultctl device list",
+                "vaultctl device enrol",
+                "vaultctl device remove 0123456789abcdef0123456789abcdef",
+            ],
+            standard: .group),
         subcommands: [DeviceList.self, DeviceEnrol.self, DeviceRemove.self])
 }
 
 struct DeviceList: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Print the devices.",
-        discussion: """
-            One a line: its identifier, when it was enrolled, and whether it is this one. Needs no unlocking; \
-            with an unlock method it also prints how many items each has.
-
-            Examples:
-              vaultctl device list
-              vaultctl device list --key-file ~/.config/example/vault.key --json
-            """)
+        page: CommandPage(
+            abstract: "Print the devices.",
+            description: """
+                A line has the identifier of a device, the time of its enrolment, and whether it is this device. The command \
+                needs no unlock. With an unlock method, the line also has the number of the device's items.
+                """,
+            examples: [
+                "vaultctl device list",
+                "vaultctl device list --key-file ~/.config/example/vault.key --json",
+            ],
+            statuses: [.locked: nil],
+            standard: .vault))
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
@@ -66,16 +71,28 @@ struct DeviceList: VaultCommand {
 struct DeviceEnrol: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "enrol",
-        abstract: "Give this device keys of its own in the vault.",
-        discussion: """
-            For a vault that was copied here, or whose device key is lost. From then on items of the \
-            this-device-only policies can be stored here; those of other devices stay theirs. The device key is \
-            made in the state directory: leave that out of backups. Prints the device's identifier. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Give this device keys of its own in the vault.",
+            description: """
+                Enrol a device that a vault was copied to, or whose device key is lost. From then on, this device can store items of \
+                the this-device-only policies. Items of other devices do not change. For when-passcode-set-this-device-only, \
+                unlock the vault with a passphrase.
 
-            Examples:
-              vaultctl device enrol
-            """)
+                The device key is created in the state directory. Leave that directory out of backups and copies of the vault. \
+                The command prints the identifier of the device. \(UnlockOptions.opensFile)
+                """,
+            examples: [
+                "vaultctl device enrol",
+                "vaultctl device enrol --passphrase-file passphrase.txt --json",
+            ],
+            statuses: [
+                .failure: "The vault has seven devices already, or another failure.",
+                .refused: "The passphrase or key is wrong, or does not open everything.",
+                .unavailable:
+                    "The vault is not available, or the state directory does not outlast a restart of the machine.",
+                .conflict: "This device is enrolled already, or the same vault is at two paths.",
+            ],
+            standard: .vault))
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
@@ -106,20 +123,30 @@ struct DeviceEnrol: VaultCommand {
 struct DeviceRemove: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Take a device's keys and items out of the vault.",
-        discussion: """
-            For a device that is lost or no longer used. Its items cannot be opened by any other and are \
-            removed: they are counted and asked about, unless --yes is given. An old copy of the vault still \
-            opens on that device; after a theft use "vaultctl passphrase --revoke" as well. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Remove a device from the vault, with its items.",
+            description: """
+                Remove a device that is lost or no longer used. No other device can open the items of such a device, so the command removes \
+                these too, for good. The command counts the items and prompts first, unless --yes is given.
 
-            Examples:
-              vaultctl device list
-              vaultctl device remove 0123456789abcdef0123456789abcdef
-            """)
+                An old copy of the vault still opens on that device. After a theft, also run "vaultctl passphrase --revoke", and \
+                replace the secrets. \(UnlockOptions.opensFile)
+                """,
+            examples: [
+                "vaultctl device list",
+                "vaultctl device remove 0123456789abcdef0123456789abcdef",
+                "vaultctl device remove 0123456789abcdef0123456789abcdef --yes",
+            ],
+            statuses: [
+                .notFound: "No device has this identifier.",
+                .refused:
+                    "The passphrase or key is wrong or does not open everything, or the removal was not confirmed.",
+                .conflict: "The same vault is at two paths, or another program changed its keys meanwhile.",
+            ],
+            standard: .vault))
 
     @Argument(help: "The device's identifier.") var id: String
-    @Flag(help: "Do not ask.") var yes = false
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
 

@@ -6,21 +6,37 @@ import TokenVaultPlatform
 
 struct Export: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write the items into an encrypted file, to be imported elsewhere.",
-        discussion: """
-            The file has a passphrase of its own, asked for twice or read with --export-passphrase-file. \
-            Items that may not leave this device stay behind and are counted. A file that is there is never \
-            overwritten; - writes to standard output. \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Write the items into an encrypted file, to be imported elsewhere.",
+            description: """
+                The items of all services go into the file, which has a passphrase of its own. The command prompts for that \
+                passphrase twice, or reads it with --export-passphrase-file. With - as the file, the export goes to standard \
+                output. An existing file is never overwritten.
 
-            Examples:
-              vaultctl export tokens.export
-              vaultctl export - --export-passphrase-file export.txt | \\
-                ssh host 'cat >tokens.export'
-            """)
+                Items of the this-device-only policies, the default among them, stay behind. Standard error says how many. With \
+                --all-or-nothing, nothing is written when an item has to stay behind. \(UnlockOptions.opensFile)
 
-    @Argument(help: "The file to make, or - for standard output.", completion: .file()) var file: String
+                With --json, the output is an object with items and staying, two numbers.
+                """,
+            examples: [
+                "vaultctl export tokens.export",
+                """
+                vaultctl export - --export-passphrase-file export.txt | \\
+                  ssh host 'cat >tokens.export'
+                """,
+            ],
+            statuses: [
+                .refused:
+                    "The passphrase or key is wrong or does not open everything, or the passphrase of the export was not given.",
+                .wrongDevice: "With --all-or-nothing: an item has to stay behind. Nothing was written.",
+                .unavailable: "The vault or the directory of the file is not available.",
+                .conflict: "The file exists already.",
+            ],
+            standard: .copy))
+
+    @Argument(help: "The file to create, or - for standard output.", completion: .file()) var file: String
     @OptionGroup var passphrase: ExportPassphraseOptions
-    @Flag(help: "Write nothing when an item has to stay behind.") var allOrNothing = false
+    @Flag(help: "Write nothing if an item has to stay behind.") var allOrNothing = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions

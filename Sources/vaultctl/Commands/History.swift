@@ -4,17 +4,28 @@ import TokenVault
 
 struct History: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List an item's present value and those it replaced, without secrets.",
-        discussion: """
-            The newest comes first; a line has the generation, when the value was stored, and its policy. Values that were \
-            replaced stay in the vault's file until the item is deleted or the vault is compacted. That happens by itself as \
-            well, in a small vault whenever any item is deleted. "vaultctl compact --keep-values" says how many stay all the \
-            same. "vaultctl undo" brings one back.
+        page: CommandPage(
+            abstract: "List an item's present value and its replaced values, without secrets.",
+            description: """
+                The newest value comes first. A line has the generation, the time of the store, and the policy. Values that may \
+                not be shown are counted on standard error, and the exit status says why.
 
-            Examples:
-              vaultctl history access_token
-              vaultctl history access_token --service com.example.app --json
-            """)
+                A replaced value stays in the vault's file until the item is deleted or the vault is compacted. A vault also compacts itself: a small vault does so with each deletion. "vaultctl compact --keep-values" sets how many replaced values \
+                stay.
+
+                "vaultctl undo" brings a value back. A rename, a restore and a merge begin a new history.
+                """,
+            examples: [
+                "vaultctl history access_token",
+                "vaultctl history access_token --service com.example.app --json",
+            ],
+            statuses: [
+                .notFound: "There is no item with this key.",
+                .locked: "Values are hidden while the vault is locked, or no unlock method was given.",
+                .refused: "The passphrase or key is wrong, or does not open some of the values.",
+                .wrongDevice: "Some of the values belong to another device.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String
     @OptionGroup var service: ServiceOptions

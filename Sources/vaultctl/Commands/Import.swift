@@ -6,41 +6,63 @@ import TokenVaultPlatform
 
 struct Import: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Store the items of an exported file, or of lines of JSON.",
-        discussion: """
-            The file's passphrase is asked for, or read with --export-passphrase-file. The whole file is \
-            authenticated before anything is stored. When a key has another value here already, nothing is \
-            imported, unless --on-conflict says which of the two to keep. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Store the items of an exported file, or of lines of JSON.",
+            description: """
+                The command prompts for the passphrase of the export, or reads it with --export-passphrase-file. The whole file \
+                is authenticated before anything is stored. If a key has another value here, nothing is imported, unless \
+                --on-conflict says which of the two values stays. \(UnlockOptions.opensFile)
 
-            With --format ndjson each line is an object with key, value (or valueBase64) and, if need be, \
-            service, policy, label, attributes and expires. Any other field is a mistake, but for those that \
-            "vaultctl retrieve --json" prints; --ignore-unknown reads over it. All lines are stored as one commit, or \
-            none. A line:
-              {"key": "a", "value": "b", "policy": "when-unlocked", "expires": "2027-01-31T12:00:00Z"}
+                The file sets how much work its passphrase takes: up to 12 passes over 2 GiB. Give --timeout for a file that \
+                you did not make. If an import times out, the error line says how much was stored. The same command then \
+                continues.
 
-            Examples:
-              vaultctl import tokens.export
-              vaultctl import tokens.export --on-conflict skip
-              ssh host 'cat tokens.export' | \\
-                vaultctl import - --export-passphrase-file export.txt
-              vaultctl import --format ndjson tokens.json
-            """)
+                With --format ndjson, a line is an object with key, and value or valueBase64. The object may also have service, \
+                policy, policyOrigin, label, attributes and expires. Other fields are an error, except those that "vaultctl \
+                retrieve --json" prints. --ignore-unknown skips other fields and counts them. All lines are stored as one \
+                commit, or none. Example of a line:
+                  {"key": "a", "value": "b", "policy": "when-unlocked"}
+
+                With --json, the output is an object with the numbers added, replaced, skipped and unchanged.
+                """,
+            examples: [
+                "vaultctl import tokens.export",
+                "vaultctl import tokens.export --on-conflict skip",
+                """
+                ssh host 'cat tokens.export' | \\
+                  vaultctl import - --export-passphrase-file export.txt
+                """,
+                "vaultctl import --format ndjson tokens.json",
+            ],
+            statuses: [
+                .failure: "The lines cannot be read or exceed 1 GiB, or another failure.",
+                .refused:
+                    "A passphrase or key is wrong or does not permit this, or the passphrase of the export was not given.",
+                .damaged: "The file is not an export or is damaged, or the vault is damaged or an old copy.",
+                .unavailable:
+                    "The vault or the export is not available, or a newer program wrote the export.",
+                .conflict: "A key has another value here, or the same vault is at two paths.",
+                .timedOut:
+                    "The command timed out, or the outcome is unknown. The error line says what was stored.",
+                .usage: "The command line or a line of JSON is wrong. Nothing was imported.",
+            ],
+            standard: .vault))
 
     @Argument(help: "The file, or - for standard input.", completion: .file()) var file: String
     @OptionGroup var passphrase: ExportPassphraseOptions
     @Option(
         name: .customLong("format"),
         help: ArgumentHelp(
-            "What the file is: export (the default) or ndjson, lines of JSON.", valueName: "format"),
+            "The format of the file: export (the default) or ndjson (lines of JSON).", valueName: "format"),
         completion: .list(["export", "ndjson"]))
     var inputFormat: String?
     @Option(
         help: ArgumentHelp(
-            "What to do when a key has another value here: fail, skip or replace.", valueName: "rule"),
+            "What to do if a key has another value here: fail (the default; nothing is imported), skip or replace.",
+            valueName: "rule"),
         completion: .list(ImportConflictRule.allCases.map(\.rawValue)))
     var onConflict: String?
-    @Flag(help: "Read over fields of a line that no item has, and say how many there were.")
+    @Flag(help: "Skip fields of a line that no item has, and count them on standard error.")
     var ignoreUnknown = false
     @OptionGroup var scope: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

@@ -8,12 +8,24 @@ import ProgramSupport
 
 struct Info: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print what is known of an item, without its secret.",
-        discussion: """
-            Examples:
-              vaultctl info access_token
-              vaultctl info access_token --service com.example.app --json
-            """)
+        page: CommandPage(
+            abstract: "Print the details of an item, without its secret.",
+            description: """
+                The details are the service, the label, the attributes, the policy, the dates and the generation. With --json, \
+                the output is the same object as that of "vaultctl retrieve --json", without the value.
+
+                The output marks a policy that was chosen without the root key: with a slot of limited scope, or while the vault \
+                was locked. In JSON, the mark is policyOrigin. "vaultctl store" does not keep such a policy.
+                """,
+            examples: [
+                "vaultctl info access_token",
+                "vaultctl info access_token --service com.example.app --json",
+            ],
+            statuses: [
+                .notFound: "There is no item with this key.",
+                .refused: "The passphrase or key is wrong, or does not open this item.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String
     @OptionGroup var service: ServiceOptions

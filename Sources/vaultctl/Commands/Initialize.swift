@@ -7,26 +7,42 @@ import TokenVaultPlatform
 struct Initialize: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
-        abstract: "Create a vault.",
-        discussion: """
-            The vault is opened by a passphrase, asked for twice, or with --key-file by a key file, which \
-            is made (mode 0600) when it is missing. A vault that is there is never overwritten, and where one was \
-            and is gone, none is made before it is forgotten ("vaultctl destroy --forget"). A person is \
-            asked whether to make a recovery key, and where there is a login keyring, whether that shall open \
-            the vault as well.
+        page: CommandPage(
+            abstract: "Create a vault.",
+            description: """
+                A passphrase opens the new vault. The command prompts for the passphrase twice, or reads it with \
+                --passphrase-file or --passphrase-fd. With --key-file, a key file opens the vault. A missing key file is created \
+                with mode 0600.
 
-            With --secret-service the login keyring alone opens the vault. Keyrings get lost, so that needs a \
-            recovery key. With --recovery it is printed on standard output, once.
+                On a terminal, the command offers to make a recovery key. With a login keyring, the command also offers to let \
+                the keyring open the vault. Keep a recovery key apart from the vault: it is shown once.
 
-            Examples:
-              vaultctl init
-              vaultctl init --key-file ~/.config/example/vault.key
-              vaultctl init --vault team.vault --passphrase-file passphrase.txt
-              vaultctl init --secret-service --recovery >/media/stick/recovery-key
-            """)
+                With --secret-service, the login keyring alone opens the vault. A keyring can get lost, so the command makes a \
+                recovery key too. Without a terminal, give --recovery, which prints the recovery key on standard output.
 
-    @Flag(help: "Have the login keyring open it.") var secretService = false
-    @Flag(help: "Make a recovery key and print it.") var recovery = false
+                An existing file is never overwritten. If this device knows a vault at the path and its file is gone, no vault \
+                is created. Then "vaultctl restore" puts a copy back, and "vaultctl destroy --forget" forgets the vault.
+
+                The work to try a passphrase is measured on this machine: most of a second. If the default state directory does not \
+                outlast a restart and the vault does, items are stored for any device. Give --state-dir with a directory that lasts.
+                """,
+            examples: [
+                "vaultctl init",
+                "vaultctl init --key-file ~/.config/example/vault.key",
+                "vaultctl init --vault team.vault --passphrase-file passphrase.txt",
+                "vaultctl init --secret-service --recovery >/media/stick/recovery-key",
+            ],
+            statuses: [
+                .locked: "No unlock method was given, and no prompt is possible; or the keyring is locked.",
+                .refused: "--secret-service needs --recovery when there is no terminal.",
+                .unavailable:
+                    "The directory cannot be used, the keyring is not available, or this device knows a vault whose file is gone.",
+                .conflict: "A file is at the vault's path already.",
+            ],
+            standard: .waiting))
+
+    @Flag(help: "Let the login keyring alone open the vault.") var secretService = false
+    @Flag(help: "Make a recovery key, and print it once on standard output.") var recovery = false
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

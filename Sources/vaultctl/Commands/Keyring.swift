@@ -4,36 +4,48 @@ import TokenVault
 
 struct Keyring: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Create a keyring for the secret-service backend.",
-        discussion: """
-            A session without a desktop may have no default keyring, and a container has none at all.
-
-            Examples:
-              vaultctl keyring create
-              vaultctl keyring create --label Work --passphrase-file passphrase.txt
-            """,
+        page: CommandPage(
+            abstract: "Create a keyring for the secret-service backend.",
+            description: """
+                A session without a desktop may have no default keyring, and a container has none at all.
+                """,
+            examples: [
+                "vaultctl keyring create",
+                "vaultctl keyring create --label Work --passphrase-file passphrase.txt",
+            ],
+            standard: .group),
         subcommands: [KeyringCreate.self])
 }
 
 struct KeyringCreate: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Create a keyring, unlocked.",
-        discussion: """
-            It becomes the default keyring when there is none. Its passphrase is read with --passphrase-file or \
-            --passphrase-fd, or asked for twice on the terminal; where there is no terminal, the desktop asks. \
-            VAULTCTL_PASSPHRASE_FILE is for vaults and is not read. \
-            Exit status 9 when there is a keyring with that label, or without --label a default one.
+        page: CommandPage(
+            abstract: "Create a keyring, unlocked.",
+            description: """
+                The new keyring becomes the default keyring if there is none. The command reads the keyring's passphrase with \
+                --passphrase-file or --passphrase-fd, or prompts for the passphrase twice on the terminal. Only gnome-keyring \
+                takes such a passphrase. Without a terminal, the desktop prompts. VAULTCTL_PASSPHRASE_FILE is for vaults and is not read.
 
-            Examples:
-              vaultctl keyring create
-              vaultctl keyring create --passphrase-file passphrase.txt
-              vaultctl keyring create --label Work --passphrase-fd 0 <passphrase.txt
-              VAULTCTL_COLLECTION=Work vaultctl store k --backend secret-service
-            """)
+                With --json, the output is an object with label and default.
+                """,
+            examples: [
+                "vaultctl keyring create",
+                "vaultctl keyring create --passphrase-file passphrase.txt",
+                "vaultctl keyring create --label Work --passphrase-fd 0 <passphrase.txt",
+                "VAULTCTL_COLLECTION=Work vaultctl store k --backend secret-service",
+            ],
+            statuses: [
+                .locked: "No passphrase was given, and no prompt is possible.",
+                .unavailable:
+                    "No keyring service answers on the bus, the service takes no passphrase from a program, or the prompt was dismissed.",
+                .conflict: "A keyring has this label. Without --label: there is a default keyring.",
+            ],
+            standard: .waiting))
 
-    @Option(help: ArgumentHelp("Its name; else \"Default keyring\".", valueName: "text")) var label: String?
-    @OptionGroup(title: "Unlocking") var new: NewKeyringOptions
+    @Option(help: ArgumentHelp("The label of the keyring; else \"Default keyring\".", valueName: "text"))
+    var label: String?
+    @OptionGroup(title: "Passphrase of the keyring") var new: NewKeyringOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
 
@@ -68,13 +80,14 @@ struct KeyringCreate: VaultCommand {
 /// unlock method of a vault.
 struct NewKeyringOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
+        help: ArgumentHelp("The file whose first line is the keyring's passphrase.", valueName: "path"),
         completion: .file())
     var passphraseFile: String?
 
     @Option(
         name: .customLong("passphrase-fd"),
-        help: ArgumentHelp("The open descriptor whose first line is the passphrase.", valueName: "number"))
+        help: ArgumentHelp(
+            "The open descriptor whose first line is the keyring's passphrase.", valueName: "number"))
     var passphraseDescriptor: String?
 
     /// Reads the passphrase, or asks for it twice. Returns `nil` when the desktop shall ask. Throws `locked`

@@ -6,24 +6,40 @@ import VaultAgent
 
 struct List: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the keys of a service, never their secrets.",
-        discussion: """
-            One key a line; on a terminal a table. With --all-services, service and key with a tab in \
-            between. Control characters are written as \\n, \\t or \\u{1b}, and in such names a backslash as \\\\; --json has every name as it is. While locked: what may be shown; the number of what may not is on standard error, with exit \
-            status 4. Where the agent knows that there is nothing to hide, as in an empty vault, it is 0.
+        page: CommandPage(
+            abstract: "Print the keys of a service, never their secrets.",
+            description: """
+                A line has one key. On a terminal, the output is a table. With --all-services, a line has the service and the \
+                key, with a tab between them. With --json, the output is an array of the objects of "vaultctl info --json".
 
-            Examples:
-              vaultctl list
-              vaultctl list --service com.example.app --prefix refresh
-              vaultctl list --all-services --attribute host=example.com --json
-            """)
+                Control characters are printed as \\n, \\t or \\u{1b}, and a backslash in such a name as \\\\. --json prints every \
+                name unchanged.
+
+                Items that may not be shown are counted on standard error, and the exit status says why. If the agent knows that \
+                nothing is hidden, as in an empty vault, the exit status is 0.
+                """,
+            examples: [
+                "vaultctl list",
+                "vaultctl list --service com.example.app --prefix refresh",
+                "vaultctl list --all-services --attribute host=example.com --json",
+            ],
+            statuses: [
+                .locked: "Items are hidden while the vault is locked, or no unlock method was given.",
+                .refused: "The passphrase or key is wrong, or does not open some of the items.",
+                .wrongDevice: "Some of the items belong to another device.",
+                .damaged:
+                    "The vault or an item is damaged, or the vault is an old copy or another than expected.",
+                .unavailable:
+                    "The vault, the keyring or the agent is not available, or a newer program stored an item.",
+            ],
+            standard: .items))
 
     @OptionGroup var service: ServiceOptions
-    @Flag(help: "Those of every service.") var allServices = false
-    @Option(help: ArgumentHelp("Only keys that begin with this.", valueName: "text")) var prefix: String?
+    @Flag(help: "List the keys of every service.") var allServices = false
+    @Option(help: ArgumentHelp("Only keys that begin with this text.", valueName: "text")) var prefix: String?
     @Option(
         help: ArgumentHelp(
-            "Only items that have this attribute. May be given several times.", valueName: "name=value"))
+            "Only items with this attribute. May be given several times.", valueName: "name=value"))
     var attribute: [String] = []
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

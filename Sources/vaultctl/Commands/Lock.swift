@@ -6,17 +6,24 @@ import VaultAgent
 
 struct Lock: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lock the vault in the agent, at once.",
-        discussion: """
-            Items that may be read after the first unlock stay readable until the agent ends. A vault without such items is \
-            closed, so that its file system can be unmounted. Succeeds when nothing \
-            was unlocked, and says so. Agents are looked for in XDG_RUNTIME_DIR, in /run/user/UID with the directories of \
-            snaps in it, and in /tmp; a directory of XDG_RUNTIME_DIR that is not below /run/user stands alone.
+        page: CommandPage(
+            abstract: "Lock the vault in the agent, at once.",
+            description: """
+                Items of the after-first-unlock policies stay readable until the agent ends. A vault without such items is \
+                closed, so that its file system can be unmounted. If nothing was unlocked, the command succeeds and says so.
 
-            Examples:
-              vaultctl lock
-              vaultctl lock --all
-            """)
+                The command looks for agents in XDG_RUNTIME_DIR, in /run/user/UID with the directories of snaps in it, and in \
+                /tmp. If XDG_RUNTIME_DIR is not below /run/user, the command looks only there.
+                """,
+            examples: [
+                "vaultctl lock",
+                "vaultctl lock --all",
+            ],
+            statuses: [
+                .unavailable:
+                    "The agent cannot be reached, or no vault is at the path while another vault is unlocked."
+            ],
+            standard: .waiting))
 
     @Flag(help: "Lock every vault that the agent holds.") var all = false
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -7,60 +7,94 @@ import TokenVaultPlatform
 
 struct Login: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Sign in at an OAuth or OpenID Connect provider, once.",
-        discussion: """
-            The browser is shown the provider's page, or with --device any other device. What the provider gives is kept in \
-            the vault under the profile's name, and \"vaultctl token\" prints an access token of it, renewed when it is due. \
-            The options are kept as well: later, the name alone signs in again, and the provider is told that the session \
-            before is over. Who signs in is waited for 5 minutes, with --device 30, or for --timeout.
+        page: CommandPage(
+            abstract: "Sign in at an OAuth or OpenID Connect provider, once.",
+            description: """
+                The command opens the provider's page in a browser on this machine, or with --device on any other device. The \
+                vault keeps the session under the profile's name, and the profile keeps the options. Later, the name alone signs \
+                in again, and "vaultctl token" prints an access token. The first sign-in needs --client-id, and --issuer or \
+                --provider. Another client or provider begins the profile again.
 
-            At the provider, register a public (native) client for the authorization code with PKCE; for --device, also allow the \
-            device grant. Register the redirect URI http://127.0.0.1/issuer/ID.EXAMPLE.COM, for any port: it has the issuer without \
-            https://. If the provider's metadata has "authorization_response_iss_parameter_supported": true, register \
-            http://127.0.0.1/callback instead. To use another address on this machine, give --redirect-uri.
+                At the provider, register a public (native) client for the authorization code with PKCE. For --device, also \
+                allow the device grant. Register the redirect URI http://127.0.0.1/issuer/ID.EXAMPLE.COM for any port. The last part is the issuer without \
+                https:// and without a slash at the end. A separate address for each issuer keeps a provider from receiving the \
+                code of another one.
 
-            Examples:
-              vaultctl login work --issuer https://id.example.com --client-id my-tool \\
-                --scope openid --scope offline_access
-              vaultctl login github --provider github --client-id my-app --device
-              vaultctl login web --issuer https://id.example.com --client-id my-tool \\
-                --redirect-uri http://localhost:8400/signed-in
-              vaultctl login server --issuer https://id.example.com --client-id my-tool \\
-                --device
-              vaultctl login job --issuer https://id.example.com --client-id my-job \\
-                --client-secret-file secret.txt --client-credentials
-              vaultctl login work
-              token=$(vaultctl token work) \\
-                && curl -H "Authorization: Bearer $token" https://api.example.com/
-            """)
+                If the provider's metadata has "authorization_response_iss_parameter_supported": true, register \
+                http://127.0.0.1/callback instead. A profile of an earlier version needs that address too. To use another address \
+                on this machine, give --redirect-uri.
 
-    @Argument(help: "A name for where and as whom: work, github.") var profile: String
+                The previous session is revoked at the provider, unless --no-revoke is given or both sessions share tokens. Standard error says if that fails, or if the \
+                previous session is of another provider.
+
+                The command waits 5 minutes for the user, or 30 with --device, and never longer than --timeout. After a mistake, \
+                such as an unknown client, the provider's page does not return: end the wait with Ctrl-C. With --dpop, the \
+                sign-in fails if the provider does not bind the tokens.
+                """,
+            examples: [
+                """
+                vaultctl login work --issuer https://id.example.com --client-id my-tool \\
+                  --scope openid --scope offline_access
+                """,
+                "vaultctl login github --provider github --client-id my-app --device",
+                """
+                vaultctl login web --issuer https://id.example.com --client-id my-tool \\
+                  --redirect-uri http://localhost:8400/signed-in
+                """,
+                """
+                vaultctl login job --issuer https://id.example.com --client-id my-job \\
+                  --client-secret-file secret.txt --client-credentials
+                """,
+                "vaultctl login work",
+            ],
+            statuses: [
+                .failure: "A signal ended the sign-in, or another failure.",
+                .notFound: "The name alone was given, and there is no such profile.",
+                .refused:
+                    "The provider refused the sign-in, its answer is not accepted, or the passphrase or key is wrong.",
+                .wrongDevice: "The profile belongs to another device.",
+                .unavailable:
+                    "The provider, its metadata, a browser, vaultctl-oauth or the vault is not available or not usable.",
+                .conflict: "Other programs keep changing the profile, or the same vault is at two paths.",
+                .timedOut:
+                    "No user signed in before the end of the wait, or the provider or the vault did not answer in time.",
+            ],
+            standard: .items))
+
+    @Argument(help: "A name for the provider and the user, such as work or github.") var profile: String
     @OptionGroup(title: "Provider and client") var provider: ProviderOptions
     @OptionGroup(title: "Client authentication") var client: ClientOptions
     @OptionGroup(title: "Request") var request: SignInOptions
-    @Flag(help: "Show an address and a code for another device, and start no browser.") var device = false
-    @Flag(help: "Get tokens for the client itself, without a user.") var clientCredentials =
+    @Flag(
+        help:
+            "Show an address and a code for another device, and start no browser. The profile keeps the choice, until options name both the client and the provider again."
+    ) var device = false
+    @Flag(help: "Get tokens for the client itself, without a user. The client needs a secret or a key.")
+    var clientCredentials =
         false
     @Flag(
         name: .customLong("no-browser"),
-        help: "Show the address, and start no browser.")
+        help:
+            "Print the address, and start no browser. If the browser is on another machine, paste the address of its last page, which does not load."
+    )
     var noBrowser = false
     @Option(
         help: ArgumentHelp(
-            "When the session can be read, as for \"vaultctl store\"; after-first-unlock-this-device-only for jobs that run "
-                + "while the vault is locked.", valueName: "policy"),
+            "When the session can be read, as for \"vaultctl store\". A job that runs while the vault is locked needs after-first-unlock-this-device-only.",
+            valueName: "policy"),
         completion: .list(ItemDetails.policyNames))
     var policy: String?
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Revoke the previous session at the provider. --no-revoke is stored in the profile: some providers would end the "
-                + "new session too."))
+            "Revoke the previous session at the provider (the default), or keep it. The profile keeps the choice. --no-revoke is for a provider that would also end the new session."
+        ))
     var revoke: Bool?
     @Flag(
         name: .customLong("dpop"), inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Bind the tokens to a key of this session (RFC 9449), so that a stolen token alone is worthless.")
+            "Bind the tokens to a new key of this session (RFC 9449), so that a stolen token alone is worthless. The profile keeps the choice."
+        )
     )
     var usesDPoP: Bool?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

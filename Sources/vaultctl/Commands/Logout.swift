@@ -6,26 +6,42 @@ import TokenVaultPlatform
 
 struct Logout: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "End a session, here and at the provider.",
-        discussion: """
-            The session is deleted from the vault first, whatever the provider does. Then the provider is told that what it gave is not to be \
-            accepted any more: when it could not be told, that is said, with exit status 8, or 10 when it may have heard; a \
-            provider that has no way to be told leaves it at 0, and a word. After \
-            a renewal whose outcome is not known the provider may have given newer tokens than those it can be told of: that is \
-            said as well, with exit status 10. Another program that waits for the answer to one has its tokens revoked, if it \
-            goes on until then: that it waits is said, and the exit status tells nothing of it. Ctrl-C leaves a few seconds for \
-            telling the provider, the second one none. The profile stays, for \"vaultctl login\" to sign in again. Exit status \
-            3 when nobody is signed in.
+        page: CommandPage(
+            abstract: "End a session, here and at the provider.",
+            description: """
+                The command deletes the session from the vault first, whatever the provider does. Then the command revokes the \
+                tokens at the provider. The profile stays, and "vaultctl login PROFILE" signs in again.
 
-            Examples:
-              vaultctl logout work
-              vaultctl logout work --browser
-              vaultctl logout work --forget-profile
-            """)
+                If the provider offers no revocation, the tokens stay valid until they expire. Standard error says so, and the \
+                exit status is 0.
+
+                After a renewal with an unknown outcome, the provider may have issued newer tokens, which cannot be revoked. \
+                Another program may still wait for the answer to a renewal. That program has its new tokens revoked if it runs \
+                until then. Standard error says so, and the exit status does not.
+
+                Ctrl-C leaves a few seconds for the revocation, and a second Ctrl-C leaves none. Without --browser, the session \
+                of your browser goes on. With --browser, nothing is opened if the profile is signed out.
+                """,
+            examples: [
+                "vaultctl logout work",
+                "vaultctl logout work --browser",
+                "vaultctl logout work --forget-profile",
+            ],
+            statuses: [
+                .failure: "A signal ended the command, or another failure.",
+                .notFound: "The profile is signed out, or there is no such profile.",
+                .wrongDevice: "The session belongs to another device.",
+                .unavailable:
+                    "Signed out here, but the provider was not reached. Or the vault is not available, or the provider has no page for --browser: nothing was ended.",
+                .conflict: "Other programs keep changing the profile, or the same vault is at two paths.",
+                .timedOut:
+                    "Signed out here, but the outcome at the provider is unknown, or newer tokens may be there. Or the vault did not answer in time.",
+            ],
+            standard: .items))
 
     @Argument(help: "The profile's name, as given to \"vaultctl login\".") var profile: String
     @Flag(help: "Delete the profile as well.") var forgetProfile = false
-    @Flag(help: "Then open the provider's page that ends the session of your browser.") var browser = false
+    @Flag(help: "Also open the provider's page that ends the session of your browser.") var browser = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var output: VerboseOptions

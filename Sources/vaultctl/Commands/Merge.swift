@@ -5,32 +5,53 @@ import TokenVault
 
 struct Merge: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Take what a copy has into the vault.",
-        discussion: """
-            For a copy that was written to while the vault was, as a program that synchronises folders leaves it. What only \
-            one of the two has changed since they parted is taken from that one, a deletion too. What both have changed \
-            keeps the vault's value; the copy's value is stored as "KEY (conflict NUMBER)" and listed: delete the \
-            one that you do not want. A value that only another device opens may stay in the copy, and is counted. The \
-            unlock methods are the vault's. What opens the vault has to open the copy too, or the copy's own is given. The \
-            previous file is kept. Earlier values of items ("vaultctl history") are not taken over. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Take the changes of a copy into the vault.",
+            description: """
+                The copy is a file that was written to while the vault was, as a program that synchronises folders leaves it. An item that only one file has changed since they parted comes from that file, deletions included.
 
-            With --dry-run nothing is written, and the output is the same.
+                If both files have changed an item, the vault's value keeps the key. The copy's value is stored as "KEY (conflict \
+                NUMBER)" and listed. Delete the key with the value that you do not want; the number only makes the key unique. Policies \
+                stay. The unlock methods are those of the vault. Earlier values ("vaultctl history") are not taken over.
 
-            Examples:
-              vaultctl merge 'default.sync-conflict-20260101-120000.vault' --dry-run
-              vaultctl merge 'default.sync-conflict-20260101-120000.vault'
-            """)
+                The vault's unlock method has to open the copy too. Otherwise give the copy's own with --copy-passphrase-file or \
+                --copy-key-file, or answer the prompt. \(UnlockOptions.opensFile)
 
-    @Argument(help: "The copy to take from. It is only read.", completion: .file()) var file: String
-    @Flag(help: "Say what would be done, and write nothing.") var dryRun = false
+                Items that this device cannot read stay in the copy and are counted. Keep the copy, and merge it on the device that \
+                stored these items, with a passphrase if their policy needs one. A device that was removed in the copy is removed here, with its items. The device stays if \
+                items would be lost that the copy never had, and a note says so.
+
+                The output lists each item that is taken or deleted. The previous file is kept beside the vault under a name that is \
+                printed. With --dry-run, nothing is written, and the output is the same.
+
+                With --json, the output is an object with dryRun, upToDate, items, taken, deleted, left, takenItems, deletedItems, \
+                conflicts, replaced and notes. A conflict has service, key, keptAs and vaultsValueMoved.
+                """,
+            examples: [
+                "vaultctl merge 'default.sync-conflict-20260101-120000.vault' --dry-run",
+                "vaultctl merge 'default.sync-conflict-20260101-120000.vault'",
+            ],
+            statuses: [
+                .refused: "A passphrase or key is wrong, or does not open everything.",
+                .damaged:
+                    "A file is damaged, the copy is of another vault, or neither file has all that this device has seen.",
+                .unavailable: "The vault or the copy is not available, or is not a vault.",
+                .conflict:
+                    "The copy's keys, slots or devices prevent a merge, the vault's file has a second name, or a file was changed meanwhile.",
+            ],
+            standard: .vault))
+
+    @Argument(help: "The copy to take changes from, which is only read.", completion: .file()) var file:
+        String
+    @Flag(help: "Print what would be done, and write nothing.") var dryRun = false
     @Option(
         help: ArgumentHelp(
-            "A file whose first line is a passphrase or recovery key of the copy, if the vault's does not open it.",
+            "The file whose first line is a passphrase or recovery key of the copy, if that of the vault does not open the copy.",
             valueName: "path"), completion: .file())
     var copyPassphraseFile: String?
     @Option(
-        help: ArgumentHelp("A key file of the copy, if the vault's does not open it.", valueName: "path"),
+        help: ArgumentHelp(
+            "A key file of the copy, if that of the vault does not open the copy.", valueName: "path"),
         completion: .file())
     var copyKeyFile: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

@@ -6,44 +6,63 @@ import TokenVaultPlatform
 
 struct Migrate: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Copy or move items to another store.",
-        discussion: """
-            Each item is copied with its label, attributes, policy and expiry, and read back; with --delete \
-            it is then deleted where it came from. What is stopped, or killed, goes on when it is run again: \
-            an item that is there already, the same in everything, counts as copied. Items that cannot be \
-            read, or whose policy the destination cannot keep, stay and are told. Both stores are unlocked \
-            with the same method unless the destination has options of its own. From a keyring, items of \
-            other programs that have the attributes "service" and "account" are copied too; these stay there also \
-            with --delete, and the number of those passed over is printed. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Copy or move items to another store.",
+            description: """
+                Each item is copied with its label, attributes, policy and expiry, and read back. With --delete, an item is then \
+                deleted at the source. If another program stores a new value at the source meanwhile, that value is copied too.
 
-            Examples:
-              vaultctl migrate --from secret-service --to file --all-services --delete
-              vaultctl migrate --from file --to secret-service \\
-                --map-policy when-unlocked-this-device-only=when-unlocked
-              vaultctl migrate --from-vault old.vault --to-vault new.vault --all-services
-              vaultctl migrate --from-vault old.vault --to file \\
-                --service com.example.app --delete
-              vaultctl migrate --from-vault usb.vault --to file \\
-                --to-key-file ~/.config/example/vault.key \\
-                --map-policy when-unlocked-this-device-only=when-unlocked
-            """)
+                A migration that was stopped or killed continues when the command runs again: an identical item at the \
+                destination counts as copied.
+
+                Items that cannot be read stay at the source. So do items whose policy the destination cannot keep: a keyring \
+                keeps when-unlocked only, and --map-policy permits a change. The command prints each item that stays with the \
+                reason, and then the figures.
+
+                Both stores are unlocked with the same method, unless the destination has options of its own. From a keyring, \
+                items of other programs are copied too if they have the attributes "service" and "account". --delete never deletes items of other programs. Those that are not copied are counted. \(UnlockOptions.opensFile)
+                """,
+            examples: [
+                "vaultctl migrate --from secret-service --to file --all-services --delete",
+                """
+                vaultctl migrate --from file --to secret-service \\
+                  --map-policy when-unlocked-this-device-only=when-unlocked
+                """,
+                "vaultctl migrate --from-vault old.vault --to-vault new.vault --all-services",
+                """
+                vaultctl migrate --from-vault usb.vault --to file \\
+                  --to-key-file ~/.config/example/vault.key \\
+                  --map-policy when-unlocked-this-device-only=when-unlocked
+                """,
+            ],
+            statuses: [
+                .failure: "The destination cannot keep the policy of an item, or another failure.",
+                .locked: "Items are locked and stayed, or no unlock method was given.",
+                .refused: "A passphrase or key is wrong, or does not open some of the items, which stayed.",
+                .wrongDevice: "Items belong to another device and stayed.",
+                .conflict:
+                    "The destination has another value (--on-conflict), or the same vault is at two paths.",
+                .timedOut:
+                    "The command timed out, or the outcome is unknown. The same command then continues.",
+            ],
+            standard: .vault))
 
     @OptionGroup(title: "From and to") var ends: MigrationEndOptions
     @OptionGroup var service: ServiceOptions
-    @Flag(help: "The items of every service.") var allServices = false
-    @Flag(help: "Delete at the source what was read back at the destination.") var delete = false
+    @Flag(help: "Take the items of every service.") var allServices = false
+    @Flag(help: "Delete each item at the source once its copy was read back.") var delete = false
     @Option(
         help: ArgumentHelp(
             """
-            When something else is at the destination: fail (the default; nothing is copied), skip or \
-            replace.
+            What to do if the destination has another value under the key: fail (the default; nothing is \
+            copied), skip or replace.
             """, valueName: "rule"),
         completion: .list(TokenMigration.ConflictRule.allCases.map(\.rawValue)))
     var onConflict: String?
     @Option(
         help: ArgumentHelp(
-            "The policy that items of a policy get. May be given several times.", valueName: "policy=policy"))
+            "The old policy of items, and the policy of their copies. May be given several times.",
+            valueName: "policy=policy"))
     var mapPolicy: [String] = []
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -6,21 +6,34 @@ import TokenVaultPlatform
 
 struct Passphrase: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Change the passphrase, whatever the size of the vault.",
-        discussion: """
-            The old one is asked for, or read with --passphrase-file; the new one is asked for twice, or \
-            read with --new-passphrase-file. Copies of the vault made before still open with the old one, and \
-            with what they hold so do items written later into this one. \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Change the passphrase, whatever the size of the vault.",
+            description: """
+                The command prompts for the old passphrase, or reads it with --passphrase-file. The command prompts for the new \
+                one twice, or reads it with --new-passphrase-file. \(UnlockOptions.opensFile)
 
-            With --revoke they do not: the vault gets a new root and new keys, and every item is sealed anew. \
-            Only what opens a slot can carry it over to the new root, so what opens the other slots has to be \
-            given as well, or they are removed with --drop-others.
+                Old copies of the file still open with the old passphrase. The keys in such a copy also open what is stored in \
+                the vault later.
 
-            Examples:
-              vaultctl passphrase
-              vaultctl passphrase --revoke --keep-key-file ~/.config/example/vault.key
-              vaultctl passphrase --passphrase-file old.txt --new-passphrase-file new.txt
-            """)
+                With --revoke, the keys are rotated: the vault gets new keys, and every item is sealed again. Then the keys of \
+                old copies open nothing that is stored later. Each other slot needs its passphrase, key file or recovery key to \
+                stay: see --keep-key-file and --keep-passphrase-file. The command itself finds the key in the login keyring, and \
+                on a terminal prompts for the recovery key. With --drop-others, slots that are not kept are removed. Without --drop-others, nothing is changed if a slot would be lost.
+                """,
+            examples: [
+                "vaultctl passphrase",
+                "vaultctl passphrase --revoke --keep-key-file ~/.config/example/vault.key",
+                "vaultctl passphrase --passphrase-file old.txt --new-passphrase-file new.txt",
+            ],
+            statuses: [
+                .locked: "The old passphrase was not given, or no passphrase opens the vault.",
+                .refused:
+                    "The old passphrase is wrong or is a recovery key, the new one was not given, or --revoke would lose a slot.",
+                .conflict:
+                    "Another program changed the slots meanwhile, the same vault is at two paths, or its file has a second name (--revoke).",
+                .usage: "The command line is wrong, or the new passphrase is empty.",
+            ],
+            standard: .vault))
 
     @OptionGroup var new: NewPassphraseOptions
     @OptionGroup var revocation: RevocationOptions

@@ -5,15 +5,26 @@ import TokenVaultAuth
 
 struct Profiles: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the profiles that \"vaultctl login\" made, and whether they are signed in.",
-        discussion: """
-            A line each: the name, \"signed-in\" or \"signed-out\", and the provider, with tabs in between. No provider is \
-            asked: a session that it has ended shows when \"vaultctl token\" renews the token, or with --renew.
+        page: CommandPage(
+            abstract: "Print the profiles of \"vaultctl login\", and whether they are signed in.",
+            description: """
+                A line has the name, "signed-in" or "signed-out", and the provider, with tabs between them. No provider is asked. \
+                A session that the provider has ended shows at the next renewal, or with "vaultctl token --renew".
 
-            Examples:
-              vaultctl profiles
-              vaultctl profiles --json
-            """)
+                With --json, an object has profile, issuer, clientID, scopes and signedIn.
+                """,
+            examples: [
+                "vaultctl profiles",
+                "vaultctl profiles --json",
+            ],
+            statuses: [
+                .locked: "Profiles are hidden while the vault is locked, or no unlock method was given.",
+                .refused: "The passphrase or key is wrong, or does not open some of the profiles.",
+                .wrongDevice: "Some of the profiles belong to another device.",
+                .unavailable:
+                    "A newer program made a profile, which standard error names; or the vault, the keyring or the agent is not available.",
+            ],
+            standard: .items))
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -4,15 +4,24 @@ import TokenVault
 
 struct Rename: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Give an item another key, which must be free.",
-        discussion: """
-            Examples:
-              vaultctl rename token access_token
-              vaultctl rename token access_token --service com.example.app
-            """)
+        page: CommandPage(
+            abstract: "Give an item another key, which must be free.",
+            description: """
+                The item keeps its secret, label, attributes, policy and expiry. The earlier values of the item are removed: "vaultctl \
+                history" begins again.
+                """,
+            examples: [
+                "vaultctl rename token access_token",
+                "vaultctl rename token access_token --service com.example.app",
+            ],
+            statuses: [
+                .notFound: "There is no item with the first key.",
+                .conflict: "The new key has an item, or the same vault is at two paths.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String
-    @Argument(help: "Its new name.") var new: String
+    @Argument(help: "The new name of the secret.") var new: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -6,21 +6,38 @@ import TokenVaultPlatform
 
 struct Restore: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Put a copy in the vault's place, on purpose.",
-        discussion: """
-            For a backup, or over a vault that is damaged or said to be older than what this device has seen. \
-            The copy is checked to the last byte and opened with what opened it when it was made. What is in \
-            the vault's place is kept beside it, under a name that is told. Programs that have the vault open \
-            go on with the restored one; the agent lets go of it, until it is unlocked there again. Asks before it replaces something, unless --yes is given. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Put a copy in the vault's place, on purpose.",
+            description: """
+                The copy is a backup, or the output of "vaultctl salvage". The vault in the place may be damaged, or older than \
+                this device has seen. The command prompts before it replaces a file, unless --yes is given.
 
-            Examples:
-              vaultctl restore /media/backup/default.vault
-              vaultctl restore old.vault --vault team.vault --key-file team.key --yes
-            """)
+                The vault loses all changes since the copy was made. The unlock methods and devices are those of the copy: a \
+                passphrase that was removed since then opens the vault again. The previous file is kept beside the vault under a \
+                name that is printed, unless it equals the copy.
+
+                The command checks the copy to the last byte, and opens it with an unlock method of the time when it was made. \
+                Programs that have the vault open go on with the restored vault. The agent releases the vault, until "vaultctl \
+                unlock". \(UnlockOptions.opensFile)
+
+                With --json, the output is an object with items, replaced, staleCopy and notes.
+                """,
+            examples: [
+                "vaultctl restore /media/backup/default.vault",
+                "vaultctl restore old.vault --vault team.vault --key-file team.key --yes",
+            ],
+            statuses: [
+                .refused:
+                    "The passphrase or key is wrong or does not open everything, or the restore was not confirmed.",
+                .damaged: "The copy is damaged, or this device expects another vault at the path.",
+                .unavailable: "The copy is missing or is not a vault, or a file in its place is not a vault.",
+                .conflict:
+                    "Another vault is at the path, this vault is at another path too, or its file has a second name (a hard link).",
+            ],
+            standard: .copy))
 
     @Argument(help: "The copy to put in the vault's place.", completion: .file()) var file: String
-    @Flag(help: "Do not ask.") var yes = false
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -66,18 +83,34 @@ struct Restore: VaultCommand {
 
 struct Adopt: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Settle which is the vault when it is at two paths.",
-        discussion: """
-            Makes the file that --vault names the vault from now on. The other one stays as it is, and is a \
-            copy: "vaultctl export" and "vaultctl verify" still read it. Asks, unless --yes is given. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Settle which file is the vault when there are two.",
+            description: """
+                The command makes the file that --vault names the vault from now on. The other file stays unchanged, as a copy: \
+                "vaultctl export" and "vaultctl verify" still read it. A program that still has the other file open stores nothing \
+                there, and ends with exit status 9.
 
-            Examples:
-              vaultctl adopt
-              vaultctl adopt --vault /media/stick/default.vault --yes
-            """)
+                The command also accepts a file that this device refuses: without changes that this device has seen, or of \
+                another vault than expected. Changes that only the other file has are then not in the vault. "vaultctl merge" takes these changes.
 
-    @Flag(help: "Do not ask.") var yes = false
+                The command prompts first, unless --yes is given. \(UnlockOptions.opensFile)
+
+                With --json, the output is an object with items, replaced, staleCopy and notes.
+                """,
+            examples: [
+                "vaultctl adopt",
+                "vaultctl adopt --vault /media/stick/default.vault --yes",
+            ],
+            statuses: [
+                .refused:
+                    "The passphrase or key is wrong or does not open everything, or the adoption was not confirmed.",
+                .damaged: "The file is damaged.",
+                .conflict:
+                    "The file has a second name (a hard link), or another program changed it meanwhile.",
+            ],
+            standard: .copy))
+
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions

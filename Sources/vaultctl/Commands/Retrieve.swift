@@ -5,19 +5,30 @@ import TokenVaultPlatform
 
 struct Retrieve: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the exact bytes of a secret.",
-        discussion: """
-            A newline is added only on a terminal. Exit status 3 when there is no such key: locked (4) or \
-            damaged (7) never looks like that. In a keyring, an item of another program with the attributes \
-            "service" and "account" is printed where there is none of vaultctl's.
+        page: CommandPage(
+            abstract: "Print the exact bytes of a secret.",
+            description: """
+                A newline is added only on a terminal. An absent key has an exit status of its own: a locked or damaged vault never \
+                looks like that.
 
-            Examples:
-              vaultctl retrieve access_token
-              token=$(vaultctl retrieve access_token --service com.example.app) || exit
-              vaultctl retrieve access_token --json
-            """)
+                With --json, the output is an object with service, key, value (or valueBase64), policy, label, attributes, \
+                created, modified, expires and generation. Absent details are left out.
 
-    @Argument(help: "The secret's name. One that starts with a dash follows --.") var key: String
+                From a keyring, the command also prints an item of another program, if vaultctl has stored none under the key. Such \
+                an item needs the attributes "service" and "account".
+                """,
+            examples: [
+                "vaultctl retrieve access_token",
+                "token=$(vaultctl retrieve access_token --service com.example.app) || exit",
+                "vaultctl retrieve access_token --json",
+            ],
+            statuses: [
+                .notFound: "There is no item with this key.",
+                .refused: "The passphrase or key is wrong, or does not open this item.",
+            ],
+            standard: .items))
+
+    @Argument(help: "The secret's name. A name that starts with a dash follows --.") var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -6,22 +6,36 @@ import TokenVaultPlatform
 
 struct Salvage: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Copy what is whole of a damaged vault into a new one.",
-        discussion: """
-            The damaged vault, which --vault names, is not changed. What is made has the same slots and is put \
-            in its place with "vaultctl restore". Exit status 0 when nothing was lost, 7 when something was: \
-            what could be saved is saved all the same. Items that may not be what they were last, since a newer \
-            value or their deletion may be lost, are counted. Also 7 when nothing was lost of an older copy than \
-            what this device has seen. It takes a slot that opens everything, a passphrase for example. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Copy what is whole of a damaged vault into a new one.",
+            description: """
+                The damaged vault, which --vault names, is not changed. The new vault has the same slots. "vaultctl restore" puts \
+                the new vault in the place of the damaged one.
 
-            Examples:
-              vaultctl salvage saved.vault
-              vaultctl verify --vault saved.vault
-              vaultctl restore saved.vault
-            """)
+                What was lost may include a newer value of an item, or the item's deletion. The command counts the items for which \
+                that is possible. The secrets of these items may be revoked.
 
-    @Argument(help: "The vault to make. A file that is there is never overwritten.", completion: .file())
+                The unlock method has to open everything, as a passphrase does. \(UnlockOptions.opensFile)
+
+                With --json, the output is an object with items, mayBeOlder, itemsLost, bytesSkipped, isOlderThanSeen, losses and \
+                notes.
+                """,
+            examples: [
+                "vaultctl salvage saved.vault",
+                "vaultctl verify --vault saved.vault",
+                "vaultctl restore saved.vault",
+            ],
+            statuses: [
+                .done: "Nothing was lost.",
+                .refused: "The passphrase or key is wrong, or does not open everything.",
+                .damaged:
+                    "Something was lost, and the rest was saved. Or the vault is an older copy than this device has seen: its items and unlock methods may be old. Or the vault does not open.",
+                .unavailable: "The vault, the keyring or the directory of the new vault is not available.",
+                .conflict: "The file of the new vault exists already.",
+            ],
+            standard: .copy))
+
+    @Argument(help: "The file of the new vault. An existing file is never overwritten.", completion: .file())
     var out: String
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -5,23 +5,32 @@ import TokenVault
 struct SetDetails: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change label, attributes, policy or expiry, and keep the secret.",
-        discussion: """
-            What is not given stays. An --attribute is added, or changed if it is there; an empty --label \
-            removes the label; --expires never removes the expiry.
-
-            Examples:
-              vaultctl set access_token --label "Work account" --attribute host=example.com
-              vaultctl set access_token --remove-attribute host --expires never
-              vaultctl set access_token --policy after-first-unlock
-            """)
+        page: CommandPage(
+            abstract: "Change label, attributes, policy or expiry, and keep the secret.",
+            description: """
+                Details that are not given stay. --attribute adds an attribute or changes it. An empty --label removes the label, \
+                and --expires never removes the expiry.
+                """,
+            examples: [
+                "vaultctl set access_token --label \"Work account\" --attribute host=example.com",
+                "vaultctl set access_token --remove-attribute host --expires never",
+                "vaultctl set access_token --policy after-first-unlock",
+            ],
+            statuses: [
+                .failure: "The store does not support the policy, or another failure.",
+                .notFound: "There is no item with this key.",
+                .refused: "The passphrase or key is wrong, or does not open items of this policy.",
+                .conflict:
+                    "The item has another generation (--if-generation), or the same vault is at two paths.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup var details: DetailOptions
     @Option(help: ArgumentHelp("Remove this attribute. May be given several times.", valueName: "name"))
     var removeAttribute: [String] = []
-    @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
+    @Option(help: ArgumentHelp("Only if the item has this generation.", valueName: "number"))
     var ifGeneration: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -5,33 +5,42 @@ import TokenVaultPlatform
 
 struct Slot: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show and change what opens the vault.",
-        discussion: """
-            Each passphrase, key file, recovery key and login keyring that opens the vault has a slot.
-
-            Examples:
-              vaultctl slot list
-              vaultctl slot add key-file ~/.config/example/vault.key
-              vaultctl slot add secret-service
-              vaultctl slot add recovery
-              vaultctl slot remove 2
-            """,
+        page: CommandPage(
+            abstract: "Show and change what opens the vault.",
+            description: """
+                Each passphrase, key file, recovery key, login keyring and systemd credential that opens the vault has a slot. One \
+                of them is enough to open the vault.
+                """,
+            examples: [
+                "vaultctl slot list",
+                "vaultctl slot add key-file ~/.config/example/vault.key",
+                "vaultctl slot add secret-service",
+                "vaultctl slot add recovery",
+                "vaultctl slot remove 2",
+            ],
+            standard: .group),
         subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
 }
 
 struct SlotList: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Print the slots.",
-        discussion: """
-            One a line: its number, its kind, when it was made, and what it opens: all, or what may be read \
-            after-first-unlock. Behind a passphrase stands what a guess costs: passes over memory (Argon2id). Needs \
-            no unlocking.
-
-            Examples:
-              vaultctl slot list
-              vaultctl slot list --json
-            """)
+        page: CommandPage(
+            abstract: "Print the slots.",
+            description: """
+                A line has the number of a slot, its kind, the time when it was made, and its scope. The scope is all, or \
+                after-first-unlock for the items of the after-first-unlock policies only. For a passphrase, the line also has the \
+                cost of a guess: passes over memory (Argon2id). The command needs no unlock.
+                """,
+            examples: [
+                "vaultctl slot list",
+                "vaultctl slot list --json",
+            ],
+            statuses: [
+                .damaged: "The part of the vault with the slots is damaged.",
+                .unavailable: "The vault is not available.",
+            ],
+            standard: .waiting))
 
     @OptionGroup(title: "Where and how") var location: LocationOptions
     @OptionGroup var format: OutputOptions
@@ -70,38 +79,56 @@ struct SlotList: VaultCommand {
 struct SlotAdd: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Add a passphrase, a key file, a recovery key, the login keyring or a systemd credential.",
-        discussion: """
-            The vault is unlocked with what opens it now. \(UnlockOptions.opensFile) A new passphrase is asked for twice, or read with \
-            --new-passphrase-file; a key file is made (mode 0600) when it is missing. With secret-service a \
-            random key is kept in the login keyring, and from then on the vault opens without being asked for \
-            anything while that is unlocked. Prints the number of the slot.
+        page: CommandPage(
+            abstract:
+                "Add a passphrase, a key file, a recovery key, the login keyring or a systemd credential.",
+            description: """
+                A present unlock method unlocks the vault first. \(UnlockOptions.opensFile) The command prints the number of the \
+                new slot. The kinds:
 
-            With recovery a key is made and printed once, to be written down; it opens the vault wherever the \
-            passphrase is asked for.
+                passphrase: the command prompts for the new passphrase twice, or reads it with --new-passphrase-file.
 
-            With systemd-credential what systemd gave this program as a credential of that name opens the vault from \
-            then on: \"vaultctl agent --credential NAME\" in a unit that has the credential. It is a key file, of 32 to \
-            4,096 bytes, and so it is listed.
+                key-file PATH: a missing key file is created with mode 0600.
 
-            In a vault with a passphrase or recovery key, a key file or keyring opens by itself only what may be \
-            read after the first unlock (the after-first-unlock policies); --scope all gives it everything.
+                recovery: the command makes a random key and prints it once, to be written down. The key opens the vault wherever \
+                a passphrase is accepted, but not items of when-passcode-set-this-device-only.
 
-            Examples:
-              vaultctl slot add key-file ~/.config/example/vault.key
-              vaultctl slot add secret-service --scope all
-              vaultctl slot add recovery >/media/stick/recovery-key
-              vaultctl slot add passphrase --key-file ~/.config/example/vault.key
-            """)
+                secret-service: the login keyring keeps a random key. While the keyring is unlocked, the vault opens without a \
+                prompt. An unlock option or variable is used instead if there is one.
+
+                systemd-credential NAME: the credential that systemd gave this program opens the vault, as a key file of 32 to 4,096 \
+                bytes. In a unit with that credential, run "vaultctl agent --credential NAME".
+
+                In a vault with a passphrase or recovery key, a new key file, keyring or credential opens only items of the \
+                after-first-unlock policies. With --scope all, the new slot opens everything, without a user, for every program that can read the key. Earlier slots keep their scope.
+                """,
+            examples: [
+                "vaultctl slot add key-file ~/.config/example/vault.key",
+                "vaultctl slot add secret-service --scope all",
+                "vaultctl slot add recovery >/media/stick/recovery-key",
+                "vaultctl slot add passphrase --key-file ~/.config/example/vault.key",
+            ],
+            statuses: [
+                .failure: "The vault has too many slots, the key file cannot be read, or another failure.",
+                .locked: "No unlock method was given, or the keyring is locked.",
+                .refused:
+                    "The passphrase or key is wrong or does not permit this, or the new passphrase was not given.",
+                .unavailable: "The vault, the keyring or the directory of credentials is not available.",
+                .conflict:
+                    "The key opens a slot already, the same vault is at two paths, or another program changed the slots meanwhile.",
+                .usage: "The command line is wrong, or the new passphrase is empty.",
+            ],
+            standard: .vault))
 
     @Argument(
-        help: "What to add: passphrase, key-file, recovery, secret-service or systemd-credential.",
+        help: "The kind: passphrase, key-file, recovery, secret-service or systemd-credential.",
         completion: .list(["passphrase", "key-file", "recovery", "secret-service", "systemd-credential"]))
     var kind: String
-    @Argument(help: "The key file to add, or the credential's name.", completion: .file()) var path: String?
+    @Argument(help: "The path of the key file, or the name of the credential.", completion: .file()) var path:
+        String?
     @Option(
         help: ArgumentHelp(
-            "What it opens: all or after-first-unlock.", valueName: "scope"),
+            "What the slot opens: all or after-first-unlock.", valueName: "scope"),
         completion: .list(["all", "after-first-unlock"]))
     var scope: String?
     @OptionGroup var new: NewPassphraseOptions
@@ -262,21 +289,33 @@ struct SlotAdd: VaultCommand {
 struct SlotRemove: VaultCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove a slot; the last one cannot be removed.",
-        discussion: """
-            With the last passphrase go the items of the policy when-passcode-set-this-device-only: that is \
-            asked about, unless --yes is given. Copies of the vault made before still open with the slot, and with \
-            what they hold so do items written later; --revoke gives the vault a new root and seals every item \
-            anew, as it does for "vaultctl passphrase". \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Remove a slot, except the last one that opens everything.",
+            description: """
+                With the last passphrase, the items of the policy when-passcode-set-this-device-only are lost for good. The \
+                command prompts before that, unless --yes is given.
 
-            Examples:
-              vaultctl slot list
-              vaultctl slot remove 2
-              vaultctl slot remove 2 --revoke --keep-passphrase-file recovery-key
-            """)
+                Old copies of the file still open with the removed slot. The keys in such a copy also open what is stored in the \
+                vault later. With --revoke, the keys are rotated, and every item is sealed again, as by "vaultctl passphrase \
+                --revoke". A key in the login keyring is deleted when no slot needs it. \(UnlockOptions.opensFile)
+                """,
+            examples: [
+                "vaultctl slot list",
+                "vaultctl slot remove 2",
+                "vaultctl slot remove 2 --revoke --keep-passphrase-file recovery-key",
+            ],
+            statuses: [
+                .failure: "The slot is the last one that opens everything, or another failure.",
+                .notFound: "No slot has this number.",
+                .refused:
+                    "The passphrase or key is wrong or does not open everything, the removal was not confirmed, or --revoke would lose a slot.",
+                .conflict:
+                    "Another program changed the slots meanwhile, the same vault is at two paths, or its file has a second name (--revoke).",
+            ],
+            standard: .vault))
 
     @Argument(help: "The slot's number.") var id: String
-    @Flag(help: "Do not ask.") var yes = false
+    @Flag(help: "Do not prompt for a confirmation.") var yes = false
     @OptionGroup var revocation: RevocationOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

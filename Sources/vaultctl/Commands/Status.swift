@@ -7,18 +7,30 @@ import VaultAgent
 
 struct Status: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the state of the vault.",
-        discussion: """
-            Never asks. With an unlock method it unlocks and tells more: the number of items, whether an \
-            older copy of the file would be noticed, and what compaction would free.
+        page: CommandPage(
+            abstract: "Print the state of the vault.",
+            description: """
+                The command never prompts. With an unlock method, the command unlocks the vault and prints more. That includes the number \
+                of items, what compaction would free, the slot that opened the vault, and whether an older copy would be noticed.
 
-            Examples:
-              vaultctl status
-              vaultctl status --key-file ~/.config/example/vault.key --json
-              vaultctl status --quiet || vaultctl unlock
-            """)
+                With --quiet, the exit status is the answer. A vault counts as locked if only items of the after-first-unlock \
+                policies are readable. If no agent holds the vault, an unlock method in an option or variable unlocks it first.
+                """,
+            examples: [
+                "vaultctl status",
+                "vaultctl status --key-file ~/.config/example/vault.key --json",
+                "vaultctl status --quiet || vaultctl unlock",
+            ],
+            statuses: [
+                .done: "Done. With --quiet: the vault is unlocked.",
+                .locked: "With --quiet: the vault is locked.",
+                .refused: "The given passphrase or key is wrong.",
+                .unavailable:
+                    "The vault's file is gone or not usable, or the keyring or the agent is not available. With --quiet: there is no vault.",
+            ],
+            standard: .copy))
 
-    @Flag(help: "Print no report; exit 0 when unlocked, 4 when locked, 8 when the vault is missing.")
+    @Flag(help: "Print no report; end with exit status 0 (unlocked), 4 (locked) or 8 (no vault).")
     var quiet = false
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

@@ -6,32 +6,49 @@ import TokenVaultPlatform
 
 struct Store: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Store a secret under a key, replacing what is there.",
-        discussion: """
-            The secret comes from standard input, or is asked for on a terminal. The newline at the end of a \
-            single line is dropped; several lines keep theirs. A secret is at most 1 MiB. A replaced item \
-            keeps label, attributes, policy and expiry unless they are given. A policy that a session without the \
-            root key chose is not kept: the vault's default is used, and a note says so.
+        page: CommandPage(
+            abstract: "Store a secret under a key, replacing what is there.",
+            description: """
+                The command reads the secret from standard input, or prompts for it on a terminal. The newline at the end of a \
+                single line is dropped; several lines keep theirs. A secret is at most 1 MiB. Several lines that are pasted at the \
+                prompt store nothing: use a pipe.
 
-            In a pipe, a producer that fails may print nothing. An empty secret from standard input does not \
-            replace one with contents, unless --allow-empty is given. Nor is an empty one stored that was typed at the prompt. A producer that fails midway may leave a \
-            part of the secret stored; the last example stores nothing then.
+                A replaced item keeps its label, attributes, policy and expiry, unless options give others. An expiry in the past is \
+                dropped. A policy that was chosen without the root key is not kept: the vault's default applies, and a note says so.
 
-            Examples:
-              vaultctl store access_token
-              get-token | vaultctl store access_token --service com.example.app \\
-                --expires 1h
-              vaultctl store backup.key --binary --if-absent <backup.key
-              token=$(get-token) && printf %s "$token" | vaultctl store access_token
-            """)
+                A producer in a pipe that fails may print nothing. So an empty secret from standard input replaces no other secret, \
+                unless --allow-empty is given. A new key takes an empty secret. An empty answer to the prompt is not stored either. A \
+                producer that fails midway may leave a part of the secret stored; the last example then stores nothing.
 
-    @Argument(help: "The secret's name. One that starts with a dash follows --.") var key: String
+                With --json, the output is an object with service, key and generation.
+                """,
+            examples: [
+                "vaultctl store access_token",
+                """
+                get-token | vaultctl store access_token --service com.example.app \\
+                  --expires 1h
+                """,
+                "vaultctl store backup.key --binary --if-absent <backup.key",
+                "token=$(get-token) && printf %s \"$token\" | vaultctl store access_token",
+            ],
+            statuses: [
+                .failure:
+                    "The secret is empty or longer than 1 MiB, the store does not support the policy, or another failure.",
+                .refused: "The passphrase or key is wrong or may not store this, or no prompt is possible.",
+                .wrongDevice: "The key has an item of another device, which cannot be replaced here.",
+                .conflict:
+                    "The key is not free (--if-absent), the item has another generation (--if-generation), or the same vault is at two paths.",
+            ],
+            standard: .items))
+
+    @Argument(help: "The secret's name. A name that starts with a dash follows --.") var key: String
     @OptionGroup var service: ServiceOptions
-    @Flag(help: "Keep every byte, a newline at the end included.") var binary = false
-    @Flag(help: "Store an empty secret: one typed, or in place of one with contents.") var allowEmpty = false
+    @Flag(help: "Keep every byte, including a newline at the end.") var binary = false
+    @Flag(help: "Store an empty secret from the prompt, or in place of another secret.") var allowEmpty =
+        false
     @OptionGroup var details: DetailOptions
-    @Flag(help: "Only when the key is free.") var ifAbsent = false
-    @Option(help: ArgumentHelp("Only when the item has this generation.", valueName: "number"))
+    @Flag(help: "Only if the key has no item.") var ifAbsent = false
+    @Option(help: ArgumentHelp("Only if the item has this generation.", valueName: "number"))
     var ifGeneration: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

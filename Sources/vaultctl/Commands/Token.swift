@@ -11,37 +11,68 @@ import ProgramSupport
 
 struct Token: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print an access token that is good.",
-        discussion: """
-            The one that is stored, or a new one when it is due: however many programs ask at once, the provider is asked \
-            once. A newline is added only on a terminal. Exit status 3 when nobody is signed in or the provider has ended the \
-            session: \"vaultctl login\" signs in again. 10 when a request was sent and no answer came: the next call goes on \
-            from there. A token that the provider has revoked looks good here: when a server refuses it (401), --renew.
+        page: CommandPage(
+            abstract: "Print a valid access token.",
+            description: """
+                The command prints the stored token, or a new one when it is due. However many programs ask at once, the provider \
+                gets one request. A newline is added only on a terminal. If the provider cannot be reached, a token that is still valid is printed. Standard \
+                error says if the answer to a renewal was lost: the provider may then reject the token. If a server refuses a token (401), the provider may have revoked it: use --renew. A token that \
+                could not be renewed then is not printed.
 
-            Examples:
-              token=$(vaultctl token work) \\
-                && curl -H "Authorization: Bearer $token" https://api.example.com/
-              token=$(vaultctl token work --min-valid 10m) || exit
-              vaultctl token work --renew
-              vaultctl token work --id
-              vaultctl token work --audience billing
-              url=https://api.example.com/items
-              headers=$(vaultctl token work --headers-for "$url") \\
-                && printf '%s\\n' "$headers" | curl -H @- "$url"
-              vaultctl token work --json
-            """)
+                If no answer comes to a renewal, the next call continues. If new tokens cannot be stored, the command tries for a \
+                minute, or for most of --timeout. After that, or when a signal ends the command, the new tokens are lost. The next call then sends the previous token \
+                again. If the provider permits that, the session goes on.
+
+                With --audience, --resource or --scope, the token is exchanged for another one. Not every provider supports this. \
+                With --min-valid, standard error says if the token is valid for less, and no token without a usable lifetime is \
+                printed.
+
+                Other users can see the arguments of a program. With --headers-for, the token stays out of them: see the example \
+                with curl. For a token that is bound to a key ("vaultctl login --dpop"), the output also has a DPoP header, valid for \
+                one request. An exchange fails if the provider does not bind the new token.
+
+                With --json, the output is an object with profile, accessToken, idToken (with --id), tokenType, expires, scope and \
+                proof (the DPoP header).
+                """,
+            examples: [
+                "token=$(vaultctl token work --min-valid 10m) || exit",
+                """
+                url=https://api.example.com/items
+                headers=$(vaultctl token work --headers-for "$url") \\
+                  && printf '%s\\n' "$headers" | curl -H @- "$url"
+                """,
+                "vaultctl token work --renew",
+                "vaultctl token work --id",
+                "vaultctl token work --audience billing",
+                "vaultctl token work --json",
+            ],
+            statuses: [
+                .failure:
+                    "The token's lifetime is not usable (--min-valid), the session's key is not usable, or another failure.",
+                .notFound:
+                    "There is no such profile, session or valid ID token, the provider has ended the session, or the session cannot be renewed.",
+                .refused: "The provider refused the request, or the passphrase or key is wrong.",
+                .wrongDevice: "The session belongs to another device.",
+                .unavailable:
+                    "The provider, vaultctl-oauth, the vault, the keyring or the agent is not available, or a newer program stored the session.",
+                .conflict:
+                    "The session is of another provider or client than the profile, and was not sent. Or it was replaced or ended meanwhile, or the same vault is at two paths.",
+                .timedOut:
+                    "A request was sent and no usable answer came, or new tokens were not stored in time. The next call tries again.",
+            ],
+            standard: .items))
 
     @Argument(help: "The profile's name, as given to \"vaultctl login\".") var profile: String
     @Option(
         name: .customLong("min-valid"),
         help: ArgumentHelp(
-            "Renew a token that is good for less than this: 90s, 15m, 2h; a minute unless given, and at most half of its life.",
+            "Renew a token that is valid for less than this time: 90s, 15m, 2h; by default a minute. At most half of the token's lifetime counts.",
             valueName: "time"))
     var minimumValidity: String?
-    @Flag(help: "Renew the token now, whatever its expiry says.") var renew = false
+    @Flag(help: "Renew the token now, whatever its expiry.") var renew = false
     @Flag(
         name: .customLong("id"),
-        help: "Print the ID token, which says who signed in, in place of the access token.")
+        help: "Print the ID token, which names the signed-in user, in place of the access token.")
     var isOfUser = false
     @OptionGroup(title: "Another service") var exchange: ExchangeOptions
     @OptionGroup(title: "Headers of a request") var headers: HeaderOptions

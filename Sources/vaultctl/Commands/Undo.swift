@@ -4,20 +4,30 @@ import TokenVault
 
 struct Undo: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Bring back the value that an item had before.",
-        discussion: """
-            Stores the value before the present one again, or with --to another one of "vaultctl history", with its policy, \
-            label, attributes and expiry. A policy that a session without the root key had chosen is not brought back. What is \
-            replaced joins the history: a second undo takes the first one back. The value of a deleted item is gone, and so \
-            is what compaction has removed: see "vaultctl help history".
+        page: CommandPage(
+            abstract: "Bring back the previous value of an item.",
+            description: """
+                The command stores the previous value again, or with --to another one of "vaultctl history". The value comes back \
+                with its policy, label, attributes and expiry. A policy that was chosen without the root key is not brought back.
 
-            Examples:
-              vaultctl undo access_token
-              vaultctl undo access_token --to 41 --service com.example.app
-            """)
+                The replaced value joins the history: a second undo takes the first one back. The values of a deleted item are gone. \
+                So are values that compaction has removed: see "vaultctl help history".
+                """,
+            examples: [
+                "vaultctl undo access_token",
+                "vaultctl undo access_token --to 41 --service com.example.app",
+            ],
+            statuses: [
+                .notFound: "There is no item with this key, or the file has no such earlier value.",
+                .refused: "The passphrase or key is wrong, or does not open the value.",
+                .wrongDevice: "The value belongs to another device.",
+                .conflict: "The item was changed meanwhile, or the same vault is at two paths.",
+                .usage: "The command line is wrong, or --to names the present value.",
+            ],
+            standard: .items))
 
     @Argument(help: "The secret's name.") var key: String
-    @Option(help: ArgumentHelp("The value that was stored as this generation.", valueName: "generation"))
+    @Option(help: ArgumentHelp("The generation of the value to bring back.", valueName: "generation"))
     var to: String?
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

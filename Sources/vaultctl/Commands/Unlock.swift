@@ -7,23 +7,40 @@ import VaultAgent
 
 struct Unlock: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Unlock the vault in the agent, for every program of yours.",
-        discussion: """
-            Starts the agent when none runs. Until the vault locks, store, retrieve, info, set, rename, delete, \
-            history, undo, list, status, login, token, logout and profiles need no passphrase. The others that need one open the file themselves and are \
-            given it all the same: passphrase, slot, device, verify, compact, salvage, restore, merge, adopt, migrate, \
-            export and import. The vault locks when nothing used it for the time of --for, 15 minutes unless given, or by \"vaultctl lock\". Of a vault that is \
-            unlocked already, --for changes that time; a key that opens less than what is open changes nothing.
+        page: CommandPage(
+            abstract: "Unlock the vault in the agent, for every program of yours.",
+            description: """
+                The command starts the agent if none runs. Until the vault locks, these commands need no passphrase: store, retrieve, \
+                info, set, rename, delete, history, undo, list, status, login, token, logout and profiles.
 
-            Examples:
-              vaultctl unlock
-              vaultctl unlock --for 8h
-              vaultctl unlock --key-file ~/.config/example/vault.key --for never
-            """)
+                These commands open the file themselves and need an unlock method: passphrase, slot, device, verify, \
+                compact, salvage, restore, merge, adopt, migrate, export and import.
+
+                The agent's answer is final. While the agent holds the vault, VAULTCTL_PASSPHRASE_FILE and VAULTCTL_KEY_FILE are not \
+                used. An unlock option or --no-agent makes a command open the file instead.
+
+                The vault locks after the time of --for without use; the time of a suspension counts. The vault also locks with the \
+                desktop session, before sleep, and by "vaultctl lock".
+
+                Without options, an unlocked vault does not change, and the command does not prompt. --for changes the time of an unlocked \
+                vault. A key that opens less than what is open changes nothing.
+                """,
+            examples: [
+                "vaultctl unlock",
+                "vaultctl unlock --for 8h",
+                "vaultctl unlock --key-file ~/.config/example/vault.key --for never",
+            ],
+            statuses: [
+                .locked: "No unlock method was given, and no prompt is possible.",
+                .refused: "The passphrase or key is wrong.",
+                .unavailable: "The vault, the keyring or the agent is not available.",
+            ],
+            standard: .vault))
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Lock after this time without use: 90s, 15m, 8h, or never.", valueName: "time"))
+        help: ArgumentHelp(
+            "Lock after this time without use: 90s, 15m (the default), 8h, or never.", valueName: "time"))
     var idleTime: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

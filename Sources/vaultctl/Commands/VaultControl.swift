@@ -7,8 +7,8 @@ struct VaultControl: ParsableCommand {
         commandName: "vaultctl",
         abstract: "Keep tokens and other secrets in an encrypted vault.",
         discussion: """
-            A secret has a key, its name, within a service, the program or purpose it belongs to. Secrets \
-            and passphrases are never arguments: they are read from standard input or files, or asked for.
+            A secret has a key, its name, within a service, the program or purpose that it belongs to. Secrets \
+            and passphrases are never arguments: vaultctl reads them from standard input or files, or prompts for them.
 
             The first minute:
               vaultctl init
@@ -22,7 +22,7 @@ struct VaultControl: ParsableCommand {
               get-token | vaultctl store access_token --service com.example.app
               token=$(vaultctl retrieve access_token --service com.example.app) || exit
 
-            Options that are not given are taken from the environment:
+            Environment variables take the place of options that are not given:
               VAULTCTL_PASSPHRASE_FILE  --passphrase-file, whose first line opens the vault
               VAULTCTL_KEY_FILE         --key-file, in place of a passphrase
               VAULTCTL_SERVICE          --service, else "default"
@@ -33,9 +33,18 @@ struct VaultControl: ParsableCommand {
               VAULTCTL_BACKEND          --backend, else file
               VAULTCTL_COLLECTION       --collection, else the default keyring
 
-            Exit status: 0 done, 1 other failure, 3 not found, 4 locked, 5 wrong passphrase or not \
-            permitted, 6 another device's, 7 damaged, 8 not available, 9 conflict, 10 timed out or outcome \
-            unknown, 64 usage.
+            Exit status:
+               0  Done.
+               1  Another failure.
+               3  Not found.
+               4  Locked, or no unlock method was given.
+               5  Wrong passphrase or key, or not permitted.
+               6  Another device's item.
+               7  Damaged, an old copy, or another vault than expected.
+               8  The vault, the keyring, the agent or the provider is not available.
+               9  Conflict: it exists already, or was changed meanwhile.
+              10  Timed out, or the outcome is unknown.
+              64  Wrong usage.
             """,
         version: Self.version + " (libsodium \(LinkedLibraries.sodiumVersion))",
         subcommands: [

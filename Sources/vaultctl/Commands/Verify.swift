@@ -4,16 +4,25 @@ import TokenVault
 
 struct Verify: VaultCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Read every byte of the vault and change nothing.",
-        discussion: """
-            Exit status 7, and where, for anything but a clean file, also for one that is too damaged or too old \
-            to be opened otherwise. A torn record right after the last one, which a crash leaves, is a note. \
-            \(UnlockOptions.opensFile)
+        page: CommandPage(
+            abstract: "Read every byte of the vault and change nothing.",
+            description: """
+                The output names each damaged place, even of a file that does not open. An incomplete record right after the last \
+                one, which a crash leaves, is only a note. \(UnlockOptions.opensFile)
 
-            Examples:
-              vaultctl verify
-              vaultctl verify --key-file ~/.config/example/vault.key --json
-            """)
+                With --json, the output is an object with clean, olderThanSeen, forked, frames, items, checkedByDigestOnly, bytes, \
+                problems and notes. A problem has offset and description.
+                """,
+            examples: [
+                "vaultctl verify",
+                "vaultctl verify --key-file ~/.config/example/vault.key --json",
+            ],
+            statuses: [
+                .done: "The file is clean.",
+                .damaged:
+                    "The file is damaged, older than this device has seen, or lacks changes that this device has seen.",
+            ],
+            standard: .copy))
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -18,21 +18,23 @@ struct ClientOptions: ParsableArguments {
     var clientSecretDescriptor: String?
     @Option(
         help: ArgumentHelp(
-            "The file of the client's private key (PEM), for a client that signs assertions.",
+            "The file of the client's private key in PEM: RSA, P-256, P-384 or P-521. The client signs assertions with the key (RFC 7523). The profile keeps the key, until a secret or another key replaces it.",
             valueName: "path"),
         completion: .file())
     var clientKeyFile: String?
     @Option(
         name: .customLong("client-key-id"),
-        help: ArgumentHelp("The key's name at the provider (kid).", valueName: "id"))
+        help: ArgumentHelp(
+            "The key's name at the provider (kid). An empty value removes the stored one.", valueName: "id"))
     var clientKeyID: String?
     @Option(
         help: ArgumentHelp(
-            "The key's team at Apple, to sign Apple's client secret.", valueName: "id"))
+            "The key's team at Apple. The client then signs a new client secret for each request. An empty value removes the stored one.",
+            valueName: "id"))
     var clientTeam: String?
     @Option(
         help: ArgumentHelp(
-            "The method that authenticates the client: \(Self.methods.joined(separator: ", ")).",
+            "How the client authenticates: \(Self.methods.joined(separator: ", ")). The value none removes the stored secret or key. By default, the provider's metadata decides for a secret, and a key signs assertions.",
             valueName: "method"),
         completion: .list(Self.methods))
     var clientAuthentication: String?

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ProgramSupport
+import Synchronization
 
 /// ArgumentParser, adapted to the contract of `vaultctl`. Errors are one line and never repeat a value.
 /// ArgumentParser prints nothing by itself. `--name=` means an empty value.
@@ -15,6 +16,7 @@ enum CommandLineParser {
 
     /// Parses `arguments`.
     static func parse(_ arguments: [String]) throws(CommandFailure) -> Outcome {
+        CommandPage.isNeeded.store(mayPrintPage(for: arguments), ordering: .relaxed)
         if arguments.first == "help" { try checkTopic(arguments.dropFirst()) }
         try checkSingleDashes(arguments)
         do {
@@ -40,6 +42,16 @@ enum CommandLineParser {
     static let groups: [any ParsableCommand.Type] = [
         VaultControl.self, Slot.self, Device.self, Keyring.self,
     ]
+
+    /// Whether the answer to `arguments` may contain the page of a command. The names of the groups are repeated here, because
+    /// a look at a configuration makes its page.
+    private static func mayPrintPage(for arguments: [String]) -> Bool {
+        guard let first = arguments.first, !["slot", "device", "keyring"].contains(first) else { return true }
+        return arguments.contains { $0 == "help" || $0 == "-h" || $0.hasPrefix("--help") || $0 == dumpOption }
+    }
+
+    /// The option that prints the help of all commands as JSON.
+    private static let dumpOption = "--experimental-dump-help"
 
     /// Rejects words with a single dash, except `-h` and `-`. ArgumentParser would take `-hash` for `-h` with
     /// more letters, print the help and report success. A server's nonce may begin with a dash.

@@ -6,11 +6,13 @@ import TokenVaultAuth
 struct ExchangeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Exchange the token for one of this service (RFC 8693), and print that one.", valueName: "name"))
+            "Exchange the token for one of this service (RFC 8693), and print the new one, which is not stored.",
+            valueName: "name"))
     var audience: String?
     @Option(
         help: ArgumentHelp(
-            "The same for the service at this address. May be given several times.", valueName: "url"))
+            "Exchange the token for one of the service at this address. May be given several times.",
+            valueName: "url"))
     var resource: [String] = []
     @Option(
         help: ArgumentHelp(

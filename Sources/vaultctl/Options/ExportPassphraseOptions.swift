@@ -6,7 +6,7 @@ import TokenVault
 /// The source of an export's passphrase.
 struct ExportPassphraseOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The file whose first line is the export's passphrase.", valueName: "path"),
+        help: ArgumentHelp("The file whose first line is the passphrase of the export.", valueName: "path"),
         completion: .file())
     var exportPassphraseFile: String?
 

@@ -9,13 +9,16 @@ struct HeaderOptions: ParsableArguments {
             "Print the authorization headers of a request to this address, one per line, for \"curl -H @-\".",
             valueName: "url"))
     var headersFor: String?
-    @Option(help: ArgumentHelp("The method of the request. The default is GET.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "With --headers-for: the method of the request; GET by default.", valueName: "name"))
     var method: String?
     @Option(
         // A nonce may begin with a dash.
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The last DPoP-Nonce value from the server, if the server demands a nonce.", valueName: "text"))
+            "With --headers-for: the last DPoP-Nonce value from the server, if the server demands a nonce.",
+            valueName: "text"))
     var nonce: String?
 
     /// Checks the options. Returns `nil` without `--headers-for`. Throws a usage failure.

@@ -16,23 +16,25 @@ struct MigrationEndOptions: ParsableArguments {
     var to: String?
 
     @Option(
-        help: ArgumentHelp("The vault file that items come from; --vault otherwise.", valueName: "path"),
+        help: ArgumentHelp("The vault file that items come from; else that of --vault.", valueName: "path"),
         completion: .file())
     var fromVault: String?
 
     @Option(
-        help: ArgumentHelp("The vault file that items go to; --vault otherwise.", valueName: "path"),
+        help: ArgumentHelp("The vault file that items go to; else that of --vault.", valueName: "path"),
         completion: .file())
     var toVault: String?
 
     @Option(
-        help: ArgumentHelp("The key file of the destination, when it has another.", valueName: "path"),
+        help: ArgumentHelp(
+            "The key file of the destination, if another one than that of the source opens it.",
+            valueName: "path"),
         completion: .file())
     var toKeyFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "The file whose first line is the destination's passphrase, when it has another.",
+            "The file whose first line is the destination's passphrase, if another one than that of the source opens it.",
             valueName: "path"), completion: .file())
     var toPassphraseFile: String?
 }

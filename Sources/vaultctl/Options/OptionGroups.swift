@@ -4,41 +4,44 @@ import ArgumentParser
 struct LocationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The vault file; else VAULTCTL_VAULT, else tokenvault/default.vault in XDG_DATA_HOME, which is ~/.local/share unless set.",
+            "The vault file; else VAULTCTL_VAULT, else tokenvault/default.vault in XDG_DATA_HOME (~/.local/share).",
             valueName: "path"), completion: .file())
     var vault: String?
 
     @Option(
         help: ArgumentHelp(
-            "Where secrets are kept: file, secret-service (the desktop's keyring) or memory.",
+            "The store: file, secret-service (the desktop's keyring) or memory; else VAULTCTL_BACKEND, else file.",
             valueName: "backend"),
         completion: .list(["file", "secret-service", "memory"]))
     var backend: String?
 
     @Option(
         help: ArgumentHelp(
-            "The keyring that new items go to, by its label; else VAULTCTL_COLLECTION, else the default keyring. An item that is there is read, replaced and deleted in whichever keyring it is.",
+            "The keyring for new items, by its label or alias; else VAULTCTL_COLLECTION, else the default keyring. Existing items are found in every keyring.",
             valueName: "label"))
     var collection: String?
 
     @Option(
         name: .customLong("state-dir"),
-        help: ArgumentHelp("The directory of the device key and the rollback anchor.", valueName: "path"),
+        help: ArgumentHelp(
+            "The directory of the device key and the rollback anchor; else VAULTCTL_STATE_DIR, else tokenvault in XDG_STATE_HOME (~/.local/state).",
+            valueName: "path"),
         completion: .directory)
     var stateDirectory: String?
 
-    @Option(help: ArgumentHelp("Give up waiting after this time.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Give up after this time.", valueName: "seconds"))
     var timeout: String?
 
-    @Flag(name: .customLong("no-input"), help: "Never ask; end with status 4 or 5 instead.")
+    @Flag(name: .customLong("no-input"), help: "Never prompt; end with exit status 4 or 5 instead.")
     var noInput = false
 
     @Flag(
         name: .customLong("read-only"),
-        help: "Take no lock and write nothing to the vault; what would is refused.")
+        help: "Take no lock and write nothing to the vault. A command that would write fails.")
     var readOnly = false
 
-    @Flag(name: .customLong("no-agent"), help: "Open the vault here, also when the agent holds it.")
+    @Flag(
+        name: .customLong("no-agent"), help: "Open the vault in this process, even while the agent holds it.")
     var noAgent = false
 
     var arguments: LocationArguments {
@@ -51,7 +54,8 @@ struct LocationOptions: ParsableArguments {
 /// The unlock method of the vault.
 struct UnlockOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The file whose first line is the passphrase.", valueName: "path"),
+        help: ArgumentHelp(
+            "The file whose first line is the passphrase; else VAULTCTL_PASSPHRASE_FILE.", valueName: "path"),
         completion: .file())
     var passphraseFile: String?
 
@@ -61,13 +65,17 @@ struct UnlockOptions: ParsableArguments {
     var passphraseDescriptor: String?
 
     @Option(
-        help: ArgumentHelp("The key file, in place of a passphrase.", valueName: "path"),
+        help: ArgumentHelp(
+            "The key file, in place of a passphrase; else VAULTCTL_KEY_FILE.", valueName: "path"),
         completion: .file())
     var keyFile: String?
 
     /// The help text of commands that do not ask the agent.
     static let opensFile =
-        "Opens the file itself, whatever the agent has open: asks for the passphrase unless what opens it is given."
+        """
+        This command opens the file itself, even while the agent holds the vault. So an unlock method is needed: an \
+        option, a variable, the login keyring or a prompt.
+        """
 
     var arguments: UnlockArguments {
         UnlockArguments(
@@ -92,7 +100,10 @@ struct OutputOptions: ParsableArguments {
 
 /// The option that shows a provider's error text.
 struct VerboseOptions: ParsableArguments {
-    @Flag(help: "Also show the provider's error text.")
+    @Flag(
+        help: ArgumentHelp(
+            "Also print the provider's error text. Only visible ASCII is printed, and no text that repeats a secret."
+        ))
     var verbose = false
 }
 
@@ -101,14 +112,14 @@ struct DetailOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            When and where it can be read: when-unlocked, after-first-unlock, \
+            When and where the item can be read: when-unlocked, after-first-unlock, \
             when-unlocked-this-device-only (the default), after-first-unlock-this-device-only or \
             when-passcode-set-this-device-only.
             """, valueName: "policy"),
         completion: .list(ItemDetails.policyNames))
     var policy: String?
 
-    @Option(help: ArgumentHelp("A text for people.", valueName: "text"))
+    @Option(help: ArgumentHelp("A label for people to read.", valueName: "text"))
     var label: String?
 
     @Option(
@@ -118,6 +129,7 @@ struct DetailOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "When it stops being of use: 15m, 1h, 30d, or 2027-01-31T12:00:00Z.", valueName: "time"))
+            "When the secret expires: 90s, 15m, 1h, 30d, 2027-01-31T12:00:00Z or never. The expiry is only shown: an expired secret stays readable.",
+            valueName: "time"))
     var expires: String?
 }

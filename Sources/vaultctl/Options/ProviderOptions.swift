@@ -6,7 +6,11 @@ import TokenVaultPlatform
 
 /// The options of `vaultctl login` that say which provider and which client.
 struct ProviderOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The provider: its issuer address.", valueName: "url")) var issuer: String?
+    @Option(
+        help: ArgumentHelp(
+            "The provider's issuer address, letter for letter as in the provider's metadata.",
+            valueName: "url"))
+    var issuer: String?
     @Option(
         help: ArgumentHelp(
             "A known provider, in place of --issuer: \(ProviderPreset.all.map(\.name).joined(separator: ", ")).",
@@ -15,12 +19,12 @@ struct ProviderOptions: ParsableArguments {
     var provider: String?
     @Option(
         help: ArgumentHelp(
-            "With --provider: the tenant ID at azure, or the host name at auth0, gitlab or okta.",
+            "With --provider: the directory (tenant) ID at azure, or the host name at auth0, gitlab or okta.",
             valueName: "name"))
     var tenant: String?
     @Option(
         name: .customLong("client-id"),
-        help: ArgumentHelp("The name that the provider gave this client.", valueName: "id"))
+        help: ArgumentHelp("The ID that the provider gave this client.", valueName: "id"))
     var clientID: String?
     @Option(
         help: ArgumentHelp(
@@ -28,7 +32,8 @@ struct ProviderOptions: ParsableArguments {
     var authorizationEndpoint: String?
     @Option(
         help: ArgumentHelp(
-            "The address of token requests, for a provider without metadata.", valueName: "url"))
+            "The address of token requests, for a provider without metadata. The profile keeps the addresses.",
+            valueName: "url"))
     var tokenEndpoint: String?
     @Option(
         help: ArgumentHelp(
@@ -39,13 +44,14 @@ struct ProviderOptions: ParsableArguments {
     var revocationEndpoint: String?
     @Option(
         help: ArgumentHelp(
-            "An origin, besides the issuer's, that you may be sent to. May be given several times.",
+            "Another origin than the issuer's that the sign-in may lead to, such as https://login.example.com. Without the option, a provider with a page at another origin is refused. May be given several times; an empty value removes the stored ones.",
             valueName: "url"))
     var allowOrigin: [String] = []
     @Option(
         name: .customLong("ca-file"),
         help: ArgumentHelp(
-            "The file of certificates (PEM) that are trusted besides the system's.", valueName: "path"),
+            "The file of certificates (PEM) to trust besides the system's. The profile keeps the path; an empty value removes it.",
+            valueName: "path"),
         completion: .file())
     var certificateFile: String?
 }

@@ -4,20 +4,21 @@ import TokenVault
 
 /// The options that also rotate keys when a slot changes, and name the slots to keep.
 struct RevocationOptions: ParsableArguments {
-    @Flag(help: "Have old copies of the file open nothing of what is written from now on.")
+    @Flag(help: "Rotate the keys, so that old copies of the file open nothing that is written from now on.")
     var revoke = false
 
     @Option(
         help: ArgumentHelp(
-            "With --revoke: a key file whose slot stays. May be given several times.", valueName: "path"),
+            "With --revoke: the key file of a slot that stays. May be given several times.", valueName: "path"
+        ),
         completion: .file())
     var keepKeyFile: [String] = []
 
     @Option(
         help: ArgumentHelp(
             """
-            With --revoke: a file whose first line is a passphrase or recovery key whose slot stays. May be \
-            given several times.
+            With --revoke: a file whose first line is the passphrase or recovery key of a slot that stays. \
+            May be given several times.
             """, valueName: "path"),
         completion: .file())
     var keepPassphraseFile: [String] = []

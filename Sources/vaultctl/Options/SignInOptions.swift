@@ -5,37 +5,38 @@ import TokenVaultAuth
 /// The options of `vaultctl login` for the request to the provider and for the redirect address.
 struct SignInOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("A scope to ask for. May be given several times.", valueName: "scope"))
+        help: ArgumentHelp("A scope to request. May be given several times.", valueName: "scope"))
     var scope: [String] = []
     @Option(
         help: ArgumentHelp(
-            "A parameter of the provider's own, such as prompt=consent. May be given several times.",
+            "A parameter of the provider's own for the sign-in, or with --client-credentials for the token requests, such as prompt=consent. May be given several times; an empty value removes a stored one. With response_mode=form_post, the provider's answer comes in a form instead of the address.",
             valueName: "name=value"))
     var parameter: [String] = []
     @Option(
         help: ArgumentHelp(
-            "The API that the token is for: the parameter \"audience\" of some providers.", valueName: "name")
+            "The API that the token is for, at providers that have the parameter \"audience\".",
+            valueName: "name")
     )
     var audience: String?
     @Option(
         help: ArgumentHelp(
-            "The address of an API that the token is for (RFC 8707). May be given several times.",
+            "The address of an API that the token is for (RFC 8707), sent with every request for tokens. May be given several times; an empty value removes the stored ones.",
             valueName: "url"))
     var resource: [String] = []
     @Option(
         help: ArgumentHelp(
-            "Another client of yours that the ID token may also be for. May be given several times.",
+            "Another client of yours that the ID token may also be for, or be issued to. May be given several times; an empty value removes the stored ones.",
             valueName: "id"))
     var trustedAudience: [String] = []
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
-            "The address on this machine that the browser returns to, as registered at the provider.",
+            "The address on this machine that the browser returns to, as registered at the provider. The address is http://, then 127.0.0.1, [::1] or localhost, with or without a port and a path. The profile keeps the address.",
             valueName: "url"))
     var redirectURI: String?
     @Option(
         help: ArgumentHelp(
-            "The port that the browser returns to, if the provider accepts only one; 0 for any.",
+            "The port that the browser returns to, if the provider accepts only one; 0 (the default) for any free port.",
             valueName: "number"))
     var redirectPort: String?
 }

@@ -72,7 +72,9 @@ enum UsageError {
     /// Returns the names of the options of `command`.
     private static func options(of command: Any.Type?) -> [String] {
         guard let command = command as? any ParsableCommand.Type else { return [] }
-        let help = VaultControl.helpMessage(for: command)
+        // The page may name options of other commands.
+        let page = VaultControl.helpMessage(for: command)
+        let help = page.split(separator: "\nUSAGE: ", maxSplits: 1).last ?? ""
         return OptionNames.valued.union(OptionNames.flags).sorted().filter { name in
             help.contains("--\(name) ") || help.contains("--\(name)\n")
         }
