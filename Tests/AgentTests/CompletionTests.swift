@@ -56,9 +56,11 @@ import Testing
         try store("access_token")
         let before = try home.run("status", "--json", "--key-file", home.keyFile).output
         #expect(try offers("vaultctl retrieve --key-file \(home.keyFile) ") == ["access_token"])
-        #expect(try offers("vaultctl retrieve ", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]) == ["access_token"])
+        #expect(
+            try offers("vaultctl retrieve ", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]) == ["access_token"])
         #expect(try offers("vaultctl retrieve --key-file \(home.path)/missing ") == [])
-        #expect(try offers("vaultctl retrieve --vault \(home.path)/missing --key-file \(home.keyFile) ") == [])
+        #expect(
+            try offers("vaultctl retrieve --vault \(home.path)/missing --key-file \(home.keyFile) ") == [])
         #expect(try offers("vaultctl retrieve --passphrase-file \(home.keyFile) ") == [])
         #expect(try home.run("status", "--json", "--key-file", home.keyFile).output == before)
         // No agent was started.

@@ -74,7 +74,7 @@ import Testing
     @Test(
         arguments: [
             (["list", "--pasphrase-file", "x"], "--passphrase-file"), (["list", "--jsno"], "--json"),
-            (["store", "k", "--polcy=x"], "--policy"),
+            (["store", "k", "--polcy=x"], "--policy"), (["store", "k", "--polcy", "x"], "--policy"),
             (["slot", "add", "key-file", "k", "--scpe", "all"], "--scope"),
             // The names that other programs use.
             (["list", "--format", "json"], "--json"), (["list", "--output=json"], "--json"),

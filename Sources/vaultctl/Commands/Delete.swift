@@ -26,7 +26,7 @@ struct Delete: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name.") var key: String?
+    @Argument(help: "The secret's name.", completion: NameCompletion.keys) var key: String?
     @OptionGroup var service: ServiceOptions
     @Flag(help: "Succeed if there is no such key.") var ignoreMissing = false
     @Option(help: ArgumentHelp("Only if the item has this generation.", valueName: "number"))

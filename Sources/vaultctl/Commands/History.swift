@@ -27,7 +27,7 @@ struct History: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name.") var key: String
+    @Argument(help: "The secret's name.", completion: NameCompletion.keys) var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

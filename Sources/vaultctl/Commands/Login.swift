@@ -61,7 +61,9 @@ struct Login: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "A name for the provider and the user, such as work or github.") var profile: String
+    @Argument(
+        help: "A name for the provider and the user, such as work or github.",
+        completion: NameCompletion.profiles) var profile: String
     @OptionGroup(title: "Provider and client") var provider: ProviderOptions
     @OptionGroup(title: "Client authentication") var client: ClientOptions
     @OptionGroup(title: "Request") var request: SignInOptions

@@ -39,7 +39,9 @@ struct Logout: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The profile's name, as given to \"vaultctl login\".") var profile: String
+    @Argument(
+        help: "The profile's name, as given to \"vaultctl login\".", completion: NameCompletion.profiles)
+    var profile: String
     @Flag(help: "Delete the profile as well.") var forgetProfile = false
     @Flag(help: "Also open the provider's page that ends the session of your browser.") var browser = false
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

@@ -20,7 +20,7 @@ struct Rename: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name.") var key: String
+    @Argument(help: "The secret's name.", completion: NameCompletion.keys) var key: String
     @Argument(help: "The new name of the secret.") var new: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

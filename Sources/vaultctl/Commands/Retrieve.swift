@@ -28,7 +28,9 @@ struct Retrieve: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name. A name that starts with a dash follows --.") var key: String
+    @Argument(
+        help: "The secret's name. A name that starts with a dash follows --.", completion: NameCompletion.keys
+    ) var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

@@ -25,7 +25,7 @@ struct SetDetails: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name.") var key: String
+    @Argument(help: "The secret's name.", completion: NameCompletion.keys) var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup var details: DetailOptions
     @Option(help: ArgumentHelp("Remove this attribute. May be given several times.", valueName: "name"))

@@ -41,7 +41,9 @@ struct Store: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name. A name that starts with a dash follows --.") var key: String
+    @Argument(
+        help: "The secret's name. A name that starts with a dash follows --.", completion: NameCompletion.keys
+    ) var key: String
     @OptionGroup var service: ServiceOptions
     @Flag(help: "Keep every byte, including a newline at the end.") var binary = false
     @Flag(help: "Store an empty secret from the prompt, or in place of another secret.") var allowEmpty =

@@ -62,7 +62,9 @@ struct Token: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The profile's name, as given to \"vaultctl login\".") var profile: String
+    @Argument(
+        help: "The profile's name, as given to \"vaultctl login\".", completion: NameCompletion.profiles)
+    var profile: String
     @Option(
         name: .customLong("min-valid"),
         help: ArgumentHelp(

@@ -26,7 +26,7 @@ struct Undo: VaultCommand {
             ],
             standard: .items))
 
-    @Argument(help: "The secret's name.") var key: String
+    @Argument(help: "The secret's name.", completion: NameCompletion.keys) var key: String
     @Option(help: ArgumentHelp("The generation of the value to bring back.", valueName: "generation"))
     var to: String?
     @OptionGroup var service: ServiceOptions

@@ -19,7 +19,8 @@ enum NameCompletion {
 
     /// Completes with the profiles that `vaultctl login` made.
     static let profiles = CompletionKind.custom { words, _, _ in
-        names(of: ProfileStore.service, ProfileStore.profiles, CommandWords(words)).map(ProfileStore.name(of:))
+        names(of: ProfileStore.service, ProfileStore.profiles, CommandWords(words)).map(
+            ProfileStore.name(of:))
     }
 
     /// How long a shell may wait for completions.
@@ -27,7 +28,8 @@ enum NameCompletion {
 
     private static func names(of service: String, _ prefix: String, _ line: CommandWords) -> [TokenKey] {
         guard let storage = try? unlockedStorage(of: service, line),
-            let listing = try? storage.list(TokenQuery(prefix: prefix)), (try? storage.lockState()) == .unlocked
+            let listing = try? storage.list(TokenQuery(prefix: prefix)),
+            (try? storage.lockState()) == .unlocked
         else { return [] }
         // The shell reads one name a line.
         return listing.items.map(\.key).filter { key in
@@ -107,7 +109,7 @@ struct CommandWords {
                 result.append(character)
             }
         }
-        guard word.hasPrefix("~/"), let home = UserDirectories.home else { return result }
+        guard word.hasPrefix("~/"), let home = ProgramContext.path("HOME") else { return result }
         return home.appending(String(result.dropFirst(2))).string
     }
 }

@@ -18,25 +18,21 @@ enum UsageError {
         // An enum case without associated values has no children; its description is its name.
         let name = kind?.label ?? String(describing: parserError)
         let option = kind.flatMap { optionName(in: $0.value, depth: 4) }
+        let isInGroup = command.isEmpty || stack.last.map { groups.contains(ObjectIdentifier($0)) } ?? false
         switch name {
         case "unknownOption", "invalidOption", "nonAlphanumericShortOption":
             let hint = command.isEmpty ? "options follow the command; \(help)" : help
-            let known = options(of: stack.last)
-            if let typed = unknownOption(in: arguments, among: known), secretNames.contains(typed) {
-                return .usage(
-                    "there is no such option here: a secret is never an argument", "pipe it in; \(hint)")
-            }
-            guard let meant = likelyOption(meantIn: arguments, among: known) else {
-                return .usage("there is no such option here", hint)
-            }
-            return .usage("there is no such option here", "did you mean --\(meant)? \(hint)")
+            return noOption(in: arguments, among: options(of: stack.last), hint)
         case "missingValueForOption", "missingValueOrUnknownCompositeOption":
             return .usage("\(option ?? "an option") needs a value", help)
         case "unexpectedValueForOption":
             return .usage("\(option ?? "an option") takes no value", help)
         case "unexpectedExtraValues":
-            return command.isEmpty || stack.last.map({ groups.contains(ObjectIdentifier($0)) }) ?? false
-                ? noCommand(arguments, help)
+            if isInGroup { return noCommand(arguments, help) }
+            // The value of an unknown option is one argument too many.
+            let known = options(of: stack.last)
+            return unknownOption(in: arguments, among: known) != nil
+                ? noOption(in: arguments, among: known, help)
                 : .usage("there is an argument too many; a secret is never an argument", help)
         case "noValue":
             return .usage("an argument is missing", help)
@@ -45,6 +41,21 @@ enum UsageError {
         default:
             return .usage("the arguments are not understood", help)
         }
+    }
+
+    /// Returns the failure for an unknown option. The failure suggests a similar option of this program and does not
+    /// repeat the argument.
+    private static func noOption(
+        in arguments: [String], among known: [String], _ hint: String
+    ) -> CommandFailure {
+        if let typed = unknownOption(in: arguments, among: known), secretNames.contains(typed) {
+            return .usage(
+                "there is no such option here: a secret is never an argument", "pipe it in; \(hint)")
+        }
+        guard let meant = likelyOption(meantIn: arguments, among: known) else {
+            return .usage("there is no such option here", hint)
+        }
+        return .usage("there is no such option here", "did you mean --\(meant)? \(hint)")
     }
 
     /// Returns the failure for an unknown command. The failure suggests a similar command of this program and

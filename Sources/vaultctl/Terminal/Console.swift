@@ -23,8 +23,12 @@ final class Console {
     /// Whether the user's session has a keyring, locked or not.
     var hasKeyring: () -> Bool = { SystemKeyring.isThere }
 
+    /// Whether nothing is written to standard error, as while a shell completes a word.
+    var isSilent = false
+
     /// Writes one line to standard error.
     func say(_ line: String) {
+        guard !isSilent else { return }
         progress.clear()
         try? StandardStream.error.write(Array((line + "\n").utf8))
     }
