@@ -73,7 +73,9 @@ import TokenVault
             try #require(stored.status == 0, "\(stored.error)")
         }
         let failed = try migrate("--service", "s\u{2066}")
-        #expect(failed.text.hasPrefix("s?\ta?b?c\\u{1b}d\tsomething else"), "\(failed.text) \(failed.error)")
+        #expect(
+            failed.text.hasPrefix("s?\ta?b?c\\u{1b}d\tthe destination has another item"),
+            "\(failed.text) \(failed.error)")
     }
 
     @Test func whatCannotBeKeptStaysUnlessItIsMapped() throws {

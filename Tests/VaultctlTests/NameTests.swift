@@ -43,7 +43,7 @@ import FoundationEssentials
         }
         let profiles = try sandbox.run("profiles")
         #expect(profiles.text == "a?b\tsigned-out\thttps://id.example.com/?a?\n", "\(profiles.text)")
-        #expect(profiles.error.hasPrefix("vaultctl: note: c?d is no profile"), "\(profiles.error)")
+        #expect(profiles.error.hasPrefix("vaultctl: note: c?d is not a profile"), "\(profiles.error)")
     }
 
     @Test func namesAreEscaped() throws {

@@ -96,7 +96,7 @@ import Testing
         let wrong = try sandbox.shell(
             #"printf '%s\n' '\#(line)fake-origin\#(sign)' | "$V" import --format ndjson -"#)
         expectOneLine(wrong, status: 64)
-        #expect(wrong.error.contains("line 1 has a policyOrigin"), "\(wrong.error)")
+        #expect(wrong.error.contains("line 1 has an unknown policyOrigin"), "\(wrong.error)")
         let right = try sandbox.shell(
             #"printf '%s\n' '\#(line)limited-session\#(sign)' | "$V" import --format ndjson -"#)
         #expect(right.status == 0, "\(right.error)")

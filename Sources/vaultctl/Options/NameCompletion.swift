@@ -1,4 +1,6 @@
 import ArgumentParser
+import ProgramSupport
+import SystemPackage
 import TokenVault
 import TokenVaultAuth
 import TokenVaultPlatform
@@ -14,7 +16,7 @@ enum NameCompletion {
     static let keys = CompletionKind.custom { words, _, _ in
         let line = CommandWords(words)
         guard let service = try? Settings.service(line.service) else { return [] }
-        return names(of: service, "", line).map(\.name)
+        return names(of: service, "", line).map { $0.name }
     }
 
     /// Completes with the profiles that `vaultctl login` made.
@@ -82,7 +84,7 @@ struct CommandWords {
         }
     }
 
-    private static let options: [String: WritableKeyPath<Self, String?> & Sendable] = [
+    private static let options: [String: any WritableKeyPath<Self, String?> & Sendable] = [
         "--vault": \.location.vault, "--backend": \.location.backend, "--collection": \.location.collection,
         "--state-dir": \.location.stateDirectory, "--key-file": \.unlock.keyFile, "--service": \.service,
     ]
