@@ -117,7 +117,7 @@ import TokenVault
         let answer = #"{"signedIn":{"_0":{"tokens":\#(tokens),"metadata":"\#(SaidWorker.metadata)","#
         try SaidWorker(signIn: #"echo '\#(answer)"authentication":"none"}}}'"#).place(in: home)
         let outcome = try home.signIn(at: Self.origins[0]).end()
-        #expect(outcome.status == 1 && outcome.error.contains("\(what) that"), "\(outcome.error)")
+        #expect(outcome.status == 1 && outcome.error.contains("\(what) from"), "\(outcome.error)")
         #expect(home.asked("revoke").count == 1)
         let profiles = try home.run("profiles")
         #expect(profiles.status == 0 && profiles.output.isEmpty)
