@@ -16,7 +16,7 @@ extension CommandFailure {
         where [Errno.permissionDenied, .notDirectory].contains(Errno(rawValue: call.errorNumber)):
             "check --vault, and the modes of the file and its directories"
         case .damagedCopy:
-            "\"vaultctl verify --vault COPY\" says where, \"vaultctl salvage NEW --vault COPY\" copies out what is whole"
+            "\"vaultctl verify --vault COPY\" says where, \"vaultctl salvage NEW --vault COPY\" copies out the intact data"
         case .damaged(.bothKeybags):
             "\"vaultctl salvage\" can help if the two are damaged in different places; otherwise \"vaultctl restore\" puts "
                 + "a backup in the vault's place"
@@ -51,7 +51,7 @@ extension CommandFailure {
         case .tooManySlots: "remove one first, with \"vaultctl slot remove\""
         case .conflict: "\"vaultctl info\" shows the generation it has now"
         case .corrupt:
-            "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out what is whole, \"vaultctl restore\" puts "
+            "\"vaultctl verify\" says where, \"vaultctl salvage\" copies out the intact data, \"vaultctl restore\" puts "
                 + "a backup in its place"
         case .rolledBack:
             "\"vaultctl merge FILE\" takes the changes of the newest copy into this one; to go on without "

@@ -91,7 +91,7 @@ extension Session {
     /// options to give, where the user cannot be asked.
     private func askForCopy(_ copy: VaultCopy, _ refused: CommandFailure) throws(CommandFailure) {
         var failure = Self.refusedByCopy(refused)
-        failure.happened = "this opens the vault, but not the copy"
+        failure.happened = "the unlock method opens the vault, but not the copy"
         guard unlock.isTerminal, let passphrase = try console.askHidden("Passphrase of the copy: ") else {
             throw failure
         }

@@ -141,7 +141,8 @@ import Testing
         try #require(replaced.status == 0, "\(replaced)")
         let merged = try sandbox.run("merge", copy)
         expectOneLine(merged, status: 5)
-        #expect(merged.error.contains("this opens the vault, but not the copy: "), "\(merged.error)")
+        #expect(
+            merged.error.contains("the unlock method opens the vault, but not the copy: "), "\(merged.error)")
         let other = try sandbox.run("merge", copy, "--key-file", "\(sandbox.home)/new.key")
         expectOneLine(other, status: 5)
         #expect(!other.error.contains("but not the copy"), "\(other.error)")

@@ -22,7 +22,7 @@ import Testing
         let info = try sandbox.run("info", "important")
         #expect(
             info.text.contains(
-                "policy:      after-first-unlock (chosen by a session without the root key)\n"),
+                "policy:      after-first-unlock (chosen without the root key)\n"),
             "\(info.text)")
         let marked = #""policy":"after-first-unlock","policyOrigin":"limited-session""#
         #expect(try sandbox.run("info", "important", "--json").text.contains(marked))
@@ -31,8 +31,8 @@ import Testing
         #expect(
             stored.status == 0
                 && stored.error
-                    == "vaultctl: note: a session without the root key had chosen the item's policy, "
-                    + "after-first-unlock; the new value has the vault's default, when-unlocked-this-device-only. "
+                    == "vaultctl: note: the item's policy, after-first-unlock, was chosen without the root key; "
+                    + "the new value has the vault's default, when-unlocked-this-device-only. "
                     + "Choose another with --policy\n",
             "\(stored.error)")
         let now = try sandbox.run("info", "important", "--json").text

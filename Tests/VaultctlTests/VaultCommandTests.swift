@@ -119,7 +119,7 @@ import Testing
         chmod("\(sandbox.home)/vault.key", 0o640)
         let outcome = try sandbox.run("retrieve", "k")
         #expect(outcome.status == 0 && outcome.text == "fake")
-        #expect(outcome.error == "vaultctl: note: others can read the key file: chmod 600 it\n")
+        #expect(outcome.error == "vaultctl: note: other users can read the key file: run chmod 600 on it\n")
     }
 
     @Test func statusTellsWhatIsKnown() throws {

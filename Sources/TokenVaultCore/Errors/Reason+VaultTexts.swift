@@ -160,7 +160,7 @@ extension TokenStorageError.Reason.Changed {
         switch self {
         case .copy:
             ReasonText(
-                "it was merged, or its unlock methods or devices were changed, meanwhile", advice: "try again"
+                "its unlock methods or devices were changed meanwhile, or it was merged", advice: "try again"
             )
         case .copyFile: ReasonText("the copy was replaced", advice: "try again")
         case .destination: ReasonText(advice: "choose whether to skip or to replace what is there")

@@ -68,7 +68,7 @@ extension TokenStorageError.Code {
         case .wrongDevice:
             "read it on the device that stored it; here, use another key, or remove that device"
         case .insecurePermissions: "give the file mode 0600 and the right owner"
-        case .corrupt: "run verify to see where, salvage what is whole, or restore a backup"
+        case .corrupt: "run verify to see where, salvage the intact data, or restore a backup"
         case .rolledBack: "put the newest copy back, or restore this one on purpose"
         case .forked: "merge the two copies, or adopt this one on purpose"
         case .unexpectedVault: "put the expected vault back, or adopt this one on purpose"

@@ -155,7 +155,7 @@ package struct OAuthSessionProvider: SessionProvider {
         let settings = profile.settings
         guard let provider = fetched ?? (try? Secret(utf8: profile.metadata).decode(ProviderMetadata.self)),
             fetched != nil || provider.issuer.utf8.elementsEqual(settings.issuer.utf8)
-        else { throw .invalidMetadata("what was kept of it") }
+        else { throw .invalidMetadata("the stored document") }
         let transport =
             if let transport { transport } else {
                 try self.transport(settings.certificateFile, within: limit)

@@ -14,11 +14,9 @@ struct Agent: VaultCommand {
                 starts an agent with the user unit tokenvault-agent.socket, which "make install" installs.
 
                 SIGTERM and SIGINT end the agent, and SIGHUP locks every vault. The agent also locks every vault with the \
-                desktop session and before sleep, where logind reports these. An agent without an open vault and a client ends \
-                after ten minutes.
+                desktop session and before sleep, where logind reports these. An agent without an open vault and without a client ends after ten minutes.
 
-                With --credential, the agent unlocks the vault at its start, and does not start when that fails. Such an \
-                agent does not end by itself, and such a vault does not lock after a time without use.
+                With --credential, the agent unlocks the vault at its start. If the unlock fails, the agent does not start. Such an agent does not end by itself, and that vault does not lock after a time without use.
 
                 When the agent accepts clients, the agent writes a byte to the descriptor of --ready-fd and notifies systemd.
                 """,

@@ -24,7 +24,7 @@ struct Benchmark: VaultCommand {
                 the backends take turns. A vault of up to 1 MiB is rewritten when an item is deleted, which takes longer than a \
                 deletion in a large vault.
 
-                With --json, an object has backend, operation, items, valueSize, count, p50, p90, p99, p999, max and \
+                With --json, each object of the output has backend, operation, items, valueSize, count, p50, p90, p99, p999, max and \
                 perSecond. If the machine sets a limit, the object also has its name (limit) and median (limitP50).
                 """,
             examples: [
@@ -62,7 +62,7 @@ struct Benchmark: VaultCommand {
     var items: [String] = []
     @Option(
         help: ArgumentHelp(
-            "The most items for the keyring, which writes all of them with each store; by default 1,000, or what --items says.",
+            "The largest number of items for the keyring, which writes all items with each store; by default 1,000, or no limit with --items.",
             valueName: "number"))
     var keyringItems: String?
     @Option(
@@ -76,7 +76,8 @@ struct Benchmark: VaultCommand {
     var seconds: String?
     @Option(
         help: ArgumentHelp(
-            "The most calls of each kind; by default as many as the time permits.", valueName: "number"))
+            "The largest number of calls of each kind; by default as many as the time permits.",
+            valueName: "number"))
     var samples: String?
     @Option(
         help: ArgumentHelp(

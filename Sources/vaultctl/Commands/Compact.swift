@@ -12,7 +12,7 @@ struct Compact: VaultCommand {
 
                 With --keep-values, the vault keeps that many replaced values of each item for "vaultctl undo", from 0 to \
                 \(BlockingFileVault.mostKeptValues). The number counts for this compaction and for all later ones, on every \
-                device. A new vault keeps none. A replaced value under another policy than that of the item is removed.
+                device. A new vault keeps no replaced values. A replaced value under another policy than that of the item is removed.
                 """,
             examples: [
                 "vaultctl compact",
@@ -28,7 +28,7 @@ struct Compact: VaultCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The number of replaced values of each item that stay, from now on.", valueName: "n"))
+            "The number of replaced values to keep for each item, from now on.", valueName: "n"))
     var keepValues: String?
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions
     @OptionGroup(title: "Where and how") var location: LocationOptions

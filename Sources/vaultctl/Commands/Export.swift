@@ -13,7 +13,7 @@ struct Export: VaultCommand {
                 passphrase twice, or reads it with --export-passphrase-file. With - as the file, the export goes to standard \
                 output. An existing file is never overwritten.
 
-                Items of the this-device-only policies, the default among them, stay behind. Standard error says how many. With \
+                Items of the this-device-only policies stay behind; the default policy is one of these. Standard error says how many. With \
                 --all-or-nothing, nothing is written when an item has to stay behind. \(UnlockOptions.opensFile)
 
                 With --json, the output is an object with items and staying, two numbers.

@@ -5,10 +5,9 @@ import TokenVault
 struct History: VaultCommand {
     static let configuration = CommandConfiguration(
         page: CommandPage(
-            abstract: "List an item's present value and its replaced values, without secrets.",
+            abstract: "List an item's current value and its replaced values, without secrets.",
             description: """
-                The newest value comes first. A line has the generation, the time of the store, and the policy. Values that may \
-                not be shown are counted on standard error, and the exit status says why.
+                The newest value comes first. A line has the generation, the time of the store, and the policy. Values that cannot be shown are counted on standard error, and the exit status says why.
 
                 A replaced value stays in the vault's file until the item is deleted or the vault is compacted. A vault also compacts itself: a small vault does so with each deletion. "vaultctl compact --keep-values" sets how many replaced values \
                 stay.

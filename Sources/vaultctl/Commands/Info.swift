@@ -57,7 +57,7 @@ struct Info: VaultCommand {
         for (name, value) in item.attributes {
             output.line("attribute:   \(PrintedName.screen("\(name)=\(value)"))")
         }
-        let origin = item.isPolicyFromLimitedSession ? " (chosen by a session without the root key)" : ""
+        let origin = item.isPolicyFromLimitedSession ? " (chosen without the root key)" : ""
         output.line("policy:      \(item.policy.rawValue)\(origin)")
         output.line("created:     \(Timestamp.text(item.created))")
         output.line("modified:    \(Timestamp.text(item.modified))")

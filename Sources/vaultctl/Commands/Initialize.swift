@@ -17,13 +17,13 @@ struct Initialize: VaultCommand {
                 On a terminal, the command offers to make a recovery key. With a login keyring, the command also offers to let \
                 the keyring open the vault. Keep a recovery key apart from the vault: it is shown once.
 
-                With --secret-service, the login keyring alone opens the vault. A keyring can get lost, so the command makes a \
+                With --secret-service, the login keyring opens the vault in place of a passphrase. A keyring can get lost, so the command makes a \
                 recovery key too. Without a terminal, give --recovery, which prints the recovery key on standard output.
 
                 An existing file is never overwritten. If this device knows a vault at the path and its file is gone, no vault \
                 is created. Then "vaultctl restore" puts a copy back, and "vaultctl destroy --forget" forgets the vault.
 
-                The work to try a passphrase is measured on this machine: most of a second. If the default state directory does not \
+                The command measures this machine, so that each try of a passphrase takes most of a second. If the default state directory does not \
                 outlast a restart and the vault does, items are stored for any device. Give --state-dir with a directory that lasts.
                 """,
             examples: [
@@ -41,7 +41,7 @@ struct Initialize: VaultCommand {
             ],
             standard: .waiting))
 
-    @Flag(help: "Let the login keyring alone open the vault.") var secretService = false
+    @Flag(help: "Let the login keyring open the vault, in place of a passphrase.") var secretService = false
     @Flag(help: "Make a recovery key, and print it once on standard output.") var recovery = false
 
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

@@ -7,7 +7,7 @@ struct Keyring: ParsableCommand {
         page: CommandPage(
             abstract: "Create a keyring for the secret-service backend.",
             description: """
-                A session without a desktop may have no default keyring, and a container has none at all.
+                A session without a desktop may have no default keyring, and a container has no keyring.
                 """,
             examples: [
                 "vaultctl keyring create",

@@ -15,7 +15,7 @@ struct List: VaultCommand {
                 Control characters are printed as \\n, \\t or \\u{1b}, and a backslash in such a name as \\\\. --json prints every \
                 name unchanged.
 
-                Items that may not be shown are counted on standard error, and the exit status says why. If the agent knows that \
+                Items that cannot be shown are counted on standard error, and the exit status says why. If the agent knows that \
                 nothing is hidden, as in an empty vault, the exit status is 0.
                 """,
             examples: [

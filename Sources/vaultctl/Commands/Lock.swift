@@ -13,7 +13,7 @@ struct Lock: VaultCommand {
                 closed, so that its file system can be unmounted. If nothing was unlocked, the command succeeds and says so.
 
                 The command looks for agents in XDG_RUNTIME_DIR, in /run/user/UID with the directories of snaps in it, and in \
-                /tmp. If XDG_RUNTIME_DIR is not below /run/user, the command looks only there.
+                /tmp. If XDG_RUNTIME_DIR is not below /run/user, the command looks only in XDG_RUNTIME_DIR.
                 """,
             examples: [
                 "vaultctl lock",

@@ -8,17 +8,15 @@ import TokenVaultPlatform
 struct Login: VaultCommand {
     static let configuration = CommandConfiguration(
         page: CommandPage(
-            abstract: "Sign in at an OAuth or OpenID Connect provider, once.",
+            abstract: "Sign in at an OAuth or OpenID Connect provider, and keep the session.",
             description: """
                 The command opens the provider's page in a browser on this machine, or with --device on any other device. The \
-                vault keeps the session under the profile's name, and the profile keeps the options. Later, the name alone signs \
-                in again, and "vaultctl token" prints an access token. The first sign-in needs --client-id, and --issuer or \
-                --provider. Another client or provider begins the profile again.
+                vault keeps the session under the profile's name, and the profile keeps the options. Later, the profile's name is enough to sign in again, and "vaultctl token" prints an access token. The first sign-in needs --client-id, and --issuer or \
+                --provider. Another provider replaces every option of the profile. Another client of the same provider keeps only the options about the provider.
 
                 At the provider, register a public (native) client for the authorization code with PKCE. For --device, also \
                 allow the device grant. Register the redirect URI http://127.0.0.1/issuer/ID.EXAMPLE.COM for any port. The last part is the issuer without \
-                https:// and without a slash at the end. A separate address for each issuer keeps a provider from receiving the \
-                code of another one.
+                https:// and without a slash at the end. A separate address for each issuer keeps a provider from receiving the code of another provider.
 
                 If the provider's metadata has "authorization_response_iss_parameter_supported": true, register \
                 http://127.0.0.1/callback instead. A profile of an earlier version needs that address too. To use another address \
@@ -28,7 +26,7 @@ struct Login: VaultCommand {
                 previous session is of another provider.
 
                 The command waits 5 minutes for the user, or 30 with --device, and never longer than --timeout. After a mistake, \
-                such as an unknown client, the provider's page does not return: end the wait with Ctrl-C. With --dpop, the \
+                such as an unknown client, the browser stays at the provider's page: end the wait with Ctrl-C. With --dpop, the \
                 sign-in fails if the provider does not bind the tokens.
                 """,
             examples: [
@@ -122,7 +120,7 @@ struct Login: VaultCommand {
             let other = try place.profile(sharing: redirect, ofOtherThan: settings.issuer)
         {
             console.note(
-                "the profile \(other) of another provider has the same redirect address, so a dishonest provider could get the other's code; give each its own path"
+                "the profile \(other) of another provider has the same redirect URI, so a dishonest provider could get the other's code; give each its own path"
             )
         }
         // This is the last check that can prevent the sign-in. The earlier checks concern the user's

@@ -16,10 +16,9 @@ struct Logout: VaultCommand {
                 exit status is 0.
 
                 After a renewal with an unknown outcome, the provider may have issued newer tokens, which cannot be revoked. \
-                Another program may still wait for the answer to a renewal. That program has its new tokens revoked if it runs \
-                until then. Standard error says so, and the exit status does not.
+                Another program may still wait for the answer to a renewal. If that program still runs when the answer comes, it revokes its new tokens. Standard error says so, and the exit status does not.
 
-                Ctrl-C leaves a few seconds for the revocation, and a second Ctrl-C leaves none. Without --browser, the session \
+                After Ctrl-C, the revocation has a few more seconds. A second Ctrl-C ends it at once. Without --browser, the session \
                 of your browser goes on. With --browser, nothing is opened if the profile is signed out.
                 """,
             examples: [
@@ -35,7 +34,7 @@ struct Logout: VaultCommand {
                     "Signed out here, but the provider was not reached. Or the vault is not available, or the provider has no page for --browser: nothing was ended.",
                 .conflict: "Other programs keep changing the profile, or the same vault is at two paths.",
                 .timedOut:
-                    "Signed out here, but the outcome at the provider is unknown, or newer tokens may be there. Or the vault did not answer in time.",
+                    "Signed out here, but the outcome at the provider is unknown, or the provider may have issued newer tokens. Or the vault did not answer in time.",
             ],
             standard: .items))
 

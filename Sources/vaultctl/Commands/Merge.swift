@@ -8,7 +8,7 @@ struct Merge: VaultCommand {
         page: CommandPage(
             abstract: "Take the changes of a copy into the vault.",
             description: """
-                The copy is a file that was written to while the vault was, as a program that synchronises folders leaves it. An item that only one file has changed since they parted comes from that file, deletions included.
+                The copy is another file of the same vault, such as one from a program that synchronises folders. Both files may have changes. An item that changed in only one of the two files comes from that file, even if the change is a deletion.
 
                 If both files have changed an item, the vault's value keeps the key. The copy's value is stored as "KEY (conflict \
                 NUMBER)" and listed. Delete the key with the value that you do not want; the number only makes the key unique. Policies \
@@ -83,7 +83,7 @@ struct Merge: VaultCommand {
         }
         if !report.conflicts.isEmpty, !dryRun {
             console.note(
-                "to settle a conflict, delete the key with the unwanted value, then give the other the item's key with "
+                "to settle a conflict, delete the key of the unwanted value, then give the other value the item's key with "
                     + "\"vaultctl rename\"")
         }
         let nameless =

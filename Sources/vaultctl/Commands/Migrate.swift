@@ -20,7 +20,7 @@ struct Migrate: VaultCommand {
                 reason, and then the figures.
 
                 Both stores are unlocked with the same method, unless the destination has options of its own. From a keyring, \
-                items of other programs are copied too if they have the attributes "service" and "account". --delete never deletes items of other programs. Those that are not copied are counted. \(UnlockOptions.opensFile)
+                items of other programs are copied too if they have the attributes "service" and "account". --delete never deletes items of other programs. The command counts the items of other programs that it does not copy. \(UnlockOptions.opensFile)
                 """,
             examples: [
                 "vaultctl migrate --from secret-service --to file --all-services --delete",

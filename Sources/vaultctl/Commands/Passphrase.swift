@@ -7,7 +7,7 @@ import TokenVaultPlatform
 struct Passphrase: VaultCommand {
     static let configuration = CommandConfiguration(
         page: CommandPage(
-            abstract: "Change the passphrase, whatever the size of the vault.",
+            abstract: "Change the passphrase.",
             description: """
                 The command prompts for the old passphrase, or reads it with --passphrase-file. The command prompts for the new \
                 one twice, or reads it with --new-passphrase-file. \(UnlockOptions.opensFile)
@@ -16,8 +16,7 @@ struct Passphrase: VaultCommand {
                 the vault later.
 
                 With --revoke, the keys are rotated: the vault gets new keys, and every item is sealed again. Then the keys of \
-                old copies open nothing that is stored later. Each other slot needs its passphrase, key file or recovery key to \
-                stay: see --keep-key-file and --keep-passphrase-file. The command itself finds the key in the login keyring, and \
+                old copies open nothing that is stored later. To keep another slot, give its passphrase, key file or recovery key: see --keep-key-file and --keep-passphrase-file. The command itself finds the key in the login keyring, and \
                 on a terminal prompts for the recovery key. With --drop-others, slots that are not kept are removed. Without --drop-others, nothing is changed if a slot would be lost.
                 """,
             examples: [

@@ -9,9 +9,9 @@ struct Profiles: VaultCommand {
             abstract: "Print the profiles of \"vaultctl login\", and whether they are signed in.",
             description: """
                 A line has the name, "signed-in" or "signed-out", and the provider, with tabs between them. No provider is asked. \
-                A session that the provider has ended shows at the next renewal, or with "vaultctl token --renew".
+                A session that the provider has ended counts as signed in until the next renewal, such as with "vaultctl token --renew".
 
-                With --json, an object has profile, issuer, clientID, scopes and signedIn.
+                With --json, each object of the output has profile, issuer, clientID, scopes and signedIn.
                 """,
             examples: [
                 "vaultctl profiles",

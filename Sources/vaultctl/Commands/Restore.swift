@@ -9,14 +9,13 @@ struct Restore: VaultCommand {
         page: CommandPage(
             abstract: "Put a copy in the vault's place, on purpose.",
             description: """
-                The copy is a backup, or the output of "vaultctl salvage". The vault in the place may be damaged, or older than \
-                this device has seen. The command prompts before it replaces a file, unless --yes is given.
+                The copy is a backup, or the output of "vaultctl salvage". The vault that the copy replaces may be damaged, or older than this device has seen. The command prompts before it replaces a file, unless --yes is given.
 
                 The vault loses all changes since the copy was made. The unlock methods and devices are those of the copy: a \
                 passphrase that was removed since then opens the vault again. The previous file is kept beside the vault under a \
                 name that is printed, unless it equals the copy.
 
-                The command checks the copy to the last byte, and opens it with an unlock method of the time when it was made. \
+                The command checks the copy to the last byte, and opens the copy with one of the copy's own unlock methods. \
                 Programs that have the vault open go on with the restored vault. The agent releases the vault, until "vaultctl \
                 unlock". \(UnlockOptions.opensFile)
 
@@ -30,7 +29,8 @@ struct Restore: VaultCommand {
                 .refused:
                     "The passphrase or key is wrong or does not open everything, or the restore was not confirmed.",
                 .damaged: "The copy is damaged, or this device expects another vault at the path.",
-                .unavailable: "The copy is missing or is not a vault, or a file in its place is not a vault.",
+                .unavailable:
+                    "The copy is missing or is not a vault, or the file at the vault's path is not a vault.",
                 .conflict:
                     "Another vault is at the path, this vault is at another path too, or its file has a second name (a hard link).",
             ],
@@ -86,12 +86,11 @@ struct Adopt: VaultCommand {
         page: CommandPage(
             abstract: "Settle which file is the vault when there are two.",
             description: """
-                The command makes the file that --vault names the vault from now on. The other file stays unchanged, as a copy: \
+                From now on, the file at the path of --vault is the vault. The other file stays unchanged, as a copy: \
                 "vaultctl export" and "vaultctl verify" still read it. A program that still has the other file open stores nothing \
                 there, and ends with exit status 9.
 
-                The command also accepts a file that this device refuses: without changes that this device has seen, or of \
-                another vault than expected. Changes that only the other file has are then not in the vault. "vaultctl merge" takes these changes.
+                The command also accepts a file that this device refuses, because the file lacks changes that this device has seen, or is another vault. Changes that only the other file has are then not in the vault. "vaultctl merge" takes these changes.
 
                 The command prompts first, unless --yes is given. \(UnlockOptions.opensFile)
 

@@ -14,7 +14,7 @@ struct Retrieve: VaultCommand {
                 With --json, the output is an object with service, key, value (or valueBase64), policy, label, attributes, \
                 created, modified, expires and generation. Absent details are left out.
 
-                From a keyring, the command also prints an item of another program, if vaultctl has stored none under the key. Such \
+                From a keyring, the command also prints an item of another program, if vaultctl has stored no item under the key. Such \
                 an item needs the attributes "service" and "account".
                 """,
             examples: [
@@ -29,7 +29,8 @@ struct Retrieve: VaultCommand {
             standard: .items))
 
     @Argument(
-        help: "The secret's name. A name that starts with a dash follows --.", completion: NameCompletion.keys
+        help: "The secret's name. Before a name that starts with a dash, write --.",
+        completion: NameCompletion.keys
     ) var key: String
     @OptionGroup var service: ServiceOptions
     @OptionGroup(title: "Unlocking") var unlock: UnlockOptions

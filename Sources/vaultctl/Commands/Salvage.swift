@@ -7,13 +7,13 @@ import TokenVaultPlatform
 struct Salvage: VaultCommand {
     static let configuration = CommandConfiguration(
         page: CommandPage(
-            abstract: "Copy what is whole of a damaged vault into a new one.",
+            abstract: "Copy the intact data of a damaged vault into a new vault.",
             description: """
                 The damaged vault, which --vault names, is not changed. The new vault has the same slots. "vaultctl restore" puts \
                 the new vault in the place of the damaged one.
 
                 What was lost may include a newer value of an item, or the item's deletion. The command counts the items for which \
-                that is possible. The secrets of these items may be revoked.
+                that is possible. The secrets of these items may be outdated or revoked.
 
                 The unlock method has to open everything, as a passphrase does. \(UnlockOptions.opensFile)
 

@@ -8,8 +8,7 @@ struct SetDetails: VaultCommand {
         page: CommandPage(
             abstract: "Change label, attributes, policy or expiry, and keep the secret.",
             description: """
-                Details that are not given stay. --attribute adds an attribute or changes it. An empty --label removes the label, \
-                and --expires never removes the expiry.
+                Details that are not given stay. --attribute adds an attribute or changes it. An empty --label removes the label, and "--expires never" removes the expiry.
                 """,
             examples: [
                 "vaultctl set access_token --label \"Work account\" --attribute host=example.com",

@@ -83,21 +83,19 @@ struct SlotAdd: VaultCommand {
             abstract:
                 "Add a passphrase, a key file, a recovery key, the login keyring or a systemd credential.",
             description: """
-                A present unlock method unlocks the vault first. \(UnlockOptions.opensFile) The command prints the number of the \
+                An existing unlock method unlocks the vault first. \(UnlockOptions.opensFile) The command prints the number of the \
                 new slot. The kinds:
 
                 passphrase: the command prompts for the new passphrase twice, or reads it with --new-passphrase-file.
 
                 key-file PATH: a missing key file is created with mode 0600.
 
-                recovery: the command makes a random key and prints it once, to be written down. The key opens the vault wherever \
-                a passphrase is accepted, but not items of when-passcode-set-this-device-only.
+                recovery: the command makes a random key and prints it once, to be written down. The key opens the vault wherever a passphrase is accepted, but does not open items of when-passcode-set-this-device-only.
 
                 secret-service: the login keyring keeps a random key. While the keyring is unlocked, the vault opens without a \
-                prompt. An unlock option or variable is used instead if there is one.
+                prompt. An unlock option or variable takes precedence over the keyring.
 
-                systemd-credential NAME: the credential that systemd gave this program opens the vault, as a key file of 32 to 4,096 \
-                bytes. In a unit with that credential, run "vaultctl agent --credential NAME".
+                systemd-credential NAME: the credential that systemd passes to the command opens the vault, as a key file does. The credential has 32 to 4,096 bytes. In a unit with that credential, run "vaultctl agent --credential NAME".
 
                 In a vault with a passphrase or recovery key, a new key file, keyring or credential opens only items of the \
                 after-first-unlock policies. With --scope all, the new slot opens everything, without a user, for every program that can read the key. Earlier slots keep their scope.
@@ -147,7 +145,7 @@ struct SlotAdd: VaultCommand {
             break
         case ("passphrase", .some, _):
             throw .usage(
-                "there is an argument too many; a passphrase is never an argument",
+                "there is an unexpected argument; a passphrase is never an argument",
                 "leave it out to be prompted, or give --new-passphrase-file")
         case ("key-file", nil, _): throw .usage("an argument is missing", "give the path of the key file")
         case ("systemd-credential", nil, _):
@@ -155,9 +153,9 @@ struct SlotAdd: VaultCommand {
         case ("key-file", .some, .some), ("systemd-credential", .some, .some):
             throw .usage("--new-passphrase-file is for a passphrase", "leave it out")
         case ("secret-service", _, _):
-            throw .usage("there is an argument too many", "leave it out: the keyring's key is generated")
+            throw .usage("there is an unexpected argument", "leave it out: the keyring's key is generated")
         case ("recovery", _, _):
-            throw .usage("there is an argument too many", "leave it out: the recovery key is generated")
+            throw .usage("there is an unexpected argument", "leave it out: the recovery key is generated")
         default:
             throw .usage(
                 "there is no such kind of slot",
@@ -292,8 +290,7 @@ struct SlotRemove: VaultCommand {
         page: CommandPage(
             abstract: "Remove a slot, except the last one that opens everything.",
             description: """
-                With the last passphrase, the items of the policy when-passcode-set-this-device-only are lost for good. The \
-                command prompts before that, unless --yes is given.
+                The removal of the last passphrase also destroys the items of the policy when-passcode-set-this-device-only. The command prompts before such a removal, unless --yes is given.
 
                 Old copies of the file still open with the removed slot. The keys in such a copy also open what is stored in the \
                 vault later. With --revoke, the keys are rotated, and every item is sealed again, as by "vaultctl passphrase \

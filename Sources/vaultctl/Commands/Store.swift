@@ -10,14 +10,12 @@ struct Store: VaultCommand {
             abstract: "Store a secret under a key, replacing what is there.",
             description: """
                 The command reads the secret from standard input, or prompts for it on a terminal. The newline at the end of a \
-                single line is dropped; several lines keep theirs. A secret is at most 1 MiB. Several lines that are pasted at the \
-                prompt store nothing: use a pipe.
+                single line is dropped; several lines keep theirs. A secret is at most 1 MiB. If several lines are pasted at the prompt, nothing is stored: use a pipe.
 
                 A replaced item keeps its label, attributes, policy and expiry, unless options give others. An expiry in the past is \
                 dropped. A policy that was chosen without the root key is not kept: the vault's default applies, and a note says so.
 
-                A producer in a pipe that fails may print nothing. So an empty secret from standard input replaces no other secret, \
-                unless --allow-empty is given. A new key takes an empty secret. An empty answer to the prompt is not stored either. A \
+                If the producer in a pipe fails, it may print nothing. So an empty secret from standard input does not replace another secret, unless --allow-empty is given. An empty secret can be stored under a new key. An empty answer to the prompt is not stored either. A \
                 producer that fails midway may leave a part of the secret stored; the last example then stores nothing.
 
                 With --json, the output is an object with service, key and generation.
@@ -37,12 +35,13 @@ struct Store: VaultCommand {
                 .refused: "The passphrase or key is wrong or may not store this, or no prompt is possible.",
                 .wrongDevice: "The key has an item of another device, which cannot be replaced here.",
                 .conflict:
-                    "The key is not free (--if-absent), the item has another generation (--if-generation), or the same vault is at two paths.",
+                    "The key has an item already (--if-absent), the item has another generation (--if-generation), or the same vault is at two paths.",
             ],
             standard: .items))
 
     @Argument(
-        help: "The secret's name. A name that starts with a dash follows --.", completion: NameCompletion.keys
+        help: "The secret's name. Before a name that starts with a dash, write --.",
+        completion: NameCompletion.keys
     ) var key: String
     @OptionGroup var service: ServiceOptions
     @Flag(help: "Keep every byte, including a newline at the end.") var binary = false
@@ -158,7 +157,7 @@ struct Store: VaultCommand {
         // The item is stored, so a failure to read its metadata is no failure of the command.
         guard let item = try? storage.metadata(for: key), item.isPolicyFromLimitedSession else { return }
         console.note(
-            "the item keeps the policy \(item.policy.rawValue), which a session without the root key chose: it can be read "
+            "the item keeps the policy \(item.policy.rawValue), which was chosen without the root key: it can be read "
                 + "while the vault is locked. Unlock the vault and store the item again, or choose with --policy"
         )
     }
@@ -200,7 +199,7 @@ extension Console {
     /// Prints a note that an item's policy was not kept.
     func notePolicyReset(_ reset: PolicyReset) {
         note(
-            "a session without the root key had chosen the item's policy, \(reset.from.rawValue); "
+            "the item's policy, \(reset.from.rawValue), was chosen without the root key; "
                 + "the new value has the vault's default, \(reset.to.rawValue). Choose another with --policy"
         )
     }

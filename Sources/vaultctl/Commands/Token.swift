@@ -16,11 +16,9 @@ struct Token: VaultCommand {
             description: """
                 The command prints the stored token, or a new one when it is due. However many programs ask at once, the provider \
                 gets one request. A newline is added only on a terminal. If the provider cannot be reached, a token that is still valid is printed. Standard \
-                error says if the answer to a renewal was lost: the provider may then reject the token. If a server refuses a token (401), the provider may have revoked it: use --renew. A token that \
-                could not be renewed then is not printed.
+                error says if the answer to a renewal was lost: the provider may then reject the token. If a server refuses a token (401), the provider may have revoked it: use --renew. With --renew, a token that could not be renewed is not printed.
 
-                If no answer comes to a renewal, the next call continues. If new tokens cannot be stored, the command tries for a \
-                minute, or for most of --timeout. After that, or when a signal ends the command, the new tokens are lost. The next call then sends the previous token \
+                If no answer comes to a renewal, the next call continues the renewal. If new tokens cannot be stored, the command tries again for a minute, or for most of --timeout. After that, or when a signal ends the command, the new tokens are lost. The next call then sends the previous token \
                 again. If the provider permits that, the session goes on.
 
                 With --audience, --resource or --scope, the token is exchanged for another one. Not every provider supports this. \
@@ -223,7 +221,7 @@ struct Token: VaultCommand {
         }
         console.note(
             "the token is valid for \(max(0, Int(left))) seconds, less than --min-valid (\(Int(wanted.inSeconds)) seconds): "
-                + "the provider issues no longer tokens or was not asked; --renew asks it")
+                + "the provider issues only shorter-lived tokens, or was not asked; --renew asks it")
     }
 
     /// Returns the tokens, renewed when they are due. Fresh tokens need no task, no thread and no other

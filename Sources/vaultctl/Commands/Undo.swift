@@ -7,7 +7,7 @@ struct Undo: VaultCommand {
         page: CommandPage(
             abstract: "Bring back the previous value of an item.",
             description: """
-                The command stores the previous value again, or with --to another one of "vaultctl history". The value comes back \
+                The command stores the previous value again, or with --to another value from "vaultctl history". The value comes back \
                 with its policy, label, attributes and expiry. A policy that was chosen without the root key is not brought back.
 
                 The replaced value joins the history: a second undo takes the first one back. The values of a deleted item are gone. \
@@ -22,7 +22,7 @@ struct Undo: VaultCommand {
                 .refused: "The passphrase or key is wrong, or does not open the value.",
                 .wrongDevice: "The value belongs to another device.",
                 .conflict: "The item was changed meanwhile, or the same vault is at two paths.",
-                .usage: "The command line is wrong, or --to names the present value.",
+                .usage: "The command line is wrong, or --to names the current value.",
             ],
             standard: .items))
 

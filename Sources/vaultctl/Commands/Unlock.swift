@@ -13,8 +13,7 @@ struct Unlock: VaultCommand {
                 The command starts the agent if none runs. Until the vault locks, these commands need no passphrase: store, retrieve, \
                 info, set, rename, delete, history, undo, list, status, login, token, logout and profiles.
 
-                These commands open the file themselves and need an unlock method: passphrase, slot, device, verify, \
-                compact, salvage, restore, merge, adopt, migrate, export and import.
+                These commands open the file themselves and need an unlock method: passphrase, verify, compact, salvage, restore, merge, adopt, migrate, export and import. So do slot add, slot remove, device enrol and device remove.
 
                 The agent's answer is final. While the agent holds the vault, VAULTCTL_PASSPHRASE_FILE and VAULTCTL_KEY_FILE are not \
                 used. An unlock option or --no-agent makes a command open the file instead.

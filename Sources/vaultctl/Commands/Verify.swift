@@ -95,12 +95,12 @@ struct Verify: VaultCommand {
                 "the next command that changes the vault repairs it"
             case (_, _, false): "\"vaultctl restore\" puts a backup in its place"
             case (nil, _, true):
-                "\"vaultctl salvage\" copies out what is whole; \"vaultctl restore\" puts a backup in its place"
+                "\"vaultctl salvage\" copies out the intact data; \"vaultctl restore\" puts a backup in its place"
             case (_, nil, true) where report.isForked:
                 CommandFailure.advice(for: .forked) ?? ""
             case (_, nil, true): CommandFailure.advice(for: .rolledBack) ?? ""
             case (_, _, true):
-                "put the newest copy back; if this is all there is, \"vaultctl salvage\" copies out what is whole"
+                "put the newest copy back; if this is all there is, \"vaultctl salvage\" copies out the intact data"
             }
         return CommandFailure(.damaged, "the vault is \(found.joined(separator: ", and "))", advice)
     }

@@ -62,7 +62,7 @@ enum CommandLineParser {
             guard argument.hasPrefix("-"), !argument.hasPrefix("--"), argument != "-", argument != "-h",
                 previous != "--nonce"
             else { continue }
-            throw .usage("there is no such option", "a key that starts with a dash follows --")
+            throw .usage("there is no such option", "write -- before a key that starts with a dash")
         }
     }
 

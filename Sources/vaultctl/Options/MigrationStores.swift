@@ -27,14 +27,14 @@ struct MigrationEndOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The key file of the destination, if another one than that of the source opens it.",
+            "The key file of the destination, if it differs from that of the source.",
             valueName: "path"),
         completion: .file())
     var toKeyFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "The file whose first line is the destination's passphrase, if another one than that of the source opens it.",
+            "The file whose first line is the destination's passphrase, if it differs from that of the source.",
             valueName: "path"), completion: .file())
     var toPassphraseFile: String?
 }

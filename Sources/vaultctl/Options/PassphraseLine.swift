@@ -19,7 +19,9 @@ struct PassphraseLine {
         do { input = try .file(path) } catch {
             throw CommandFailure(error, path.told(as: "the passphrase file"), "check its path and mode")
         }
-        if input.isReadableByOthers { console.note("others can read the passphrase file: chmod 600 it") }
+        if input.isReadableByOthers {
+            console.note("other users can read the passphrase file: run chmod 600 on it")
+        }
         try self.init(input, console)
     }
 

@@ -44,7 +44,7 @@ struct ProviderOptions: ParsableArguments {
     var revocationEndpoint: String?
     @Option(
         help: ArgumentHelp(
-            "Another origin than the issuer's that the sign-in may lead to, such as https://login.example.com. Without the option, a provider with a page at another origin is refused. May be given several times; an empty value removes the stored ones.",
+            "An origin besides the issuer's that the sign-in may lead to, such as https://login.example.com. Without the option, a provider with a page at another origin is refused. May be given several times; an empty value removes the stored ones.",
             valueName: "url"))
     var allowOrigin: [String] = []
     @Option(

@@ -33,7 +33,7 @@ enum UsageError {
             let known = options(of: stack.last)
             return unknownOption(in: arguments, among: known) != nil
                 ? noOption(in: arguments, among: known, help)
-                : .usage("there is an argument too many; a secret is never an argument", help)
+                : .usage("there is an unexpected argument; a secret is never an argument", help)
         case "noValue":
             return .usage("an argument is missing", help)
         case "unsupportedShell", "completionScriptRequested":

@@ -23,7 +23,9 @@ struct SignInReport {
         switch outcome {
         case .signedIn(let signedIn, let before, let isOtherUser):
             if isOtherUser {
-                console.note("this is another user than before: end the session at once if it is not yours")
+                console.note(
+                    "the user differs from that of the previous sign-in: if this is unexpected, end the session at once"
+                )
             }
             report(before)
             return signedIn

@@ -43,7 +43,7 @@ final class Console {
     /// errors of ``InputSource/file(_:)``.
     func secretFile(_ path: FilePath, _ name: String) throws(SystemFailure) -> InputSource {
         let input = try InputSource.file(path)
-        if input.isReadableByOthers { note("others can read \(name): chmod 600 it") }
+        if input.isReadableByOthers { note("other users can read \(name): run chmod 600 on it") }
         return input
     }
 
@@ -193,7 +193,8 @@ final class Console {
             let answer = try terminal.ask("\(question) Type yes to do so: ", deadline: deadline)
             return answer.map { ["y", "yes"].contains($0.lowercased()) } ?? false
         } catch {
-            throw CommandFailure(error, "the terminal", "run it without one, or with --no-input")
+            throw CommandFailure(
+                error, "the terminal", "run the command without a terminal, or with --no-input")
         }
     }
 }

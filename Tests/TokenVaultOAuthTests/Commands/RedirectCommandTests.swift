@@ -54,7 +54,7 @@ import Testing
                 "login", profile, "--issuer", issuer, "--client-id", "fake", "--no-browser",
                 "--redirect-uri", address)
             #expect(outcome.status == 0, "\(outcome.error)")
-            #expect(outcome.error.contains("has the same redirect address") == isNoted, "\(outcome.error)")
+            #expect(outcome.error.contains("has the same redirect URI") == isNoted, "\(outcome.error)")
         }
     }
 
