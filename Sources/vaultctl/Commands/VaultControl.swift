@@ -42,7 +42,7 @@ struct VaultControl: ParsableCommand {
                6  Another device's item.
                7  Damaged, an old copy, or another vault than expected.
                8  The vault, the keyring, the agent or the provider is not available.
-               9  Conflict: it exists already, or was changed meanwhile.
+               9  Conflict: it exists already, was changed meanwhile, or is at two paths.
               10  Timed out, or the outcome is unknown.
               64  Wrong usage.
             """,
