@@ -86,7 +86,7 @@ remaining-tests: build-all
 	@Scripts/setup --tests
 	$(remaining_tests) --skip '^FileVaultTests' --skip '$(endurance)' --skip '$(complete)'
 	$(remaining_tests) --filter '$(endurance)'
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target remaining-states remaining-readers
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target remaining-states remaining-readers $(if $(ONE_BUILD),release)
 
 # 108,000 random steps of three devices; `.ci/run` takes a third of them.
 FRESHNESS_RUNS ?= 12
