@@ -110,10 +110,10 @@ release: $(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp #
 
 # Stamps, so that `sudo make install` after `make release` copies and builds nothing. The programs that sign in and that
 # measure are built separately: the first needs an HTTP client and TLS, which take minutes to build.
-$(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp: $(shell find Package.swift Sources)
+$(vaultctl).stamp $(vaultctl)-benchmark.stamp $(vaultctl)-oauth.stamp: Makefile Scripts/pins.py Scripts/tested-versions.txt $(shell find Package.swift Sources)
 $(vaultctl).stamp:
 	@Scripts/setup
-	@/usr/bin/python3 -B Scripts/pins.py write
+	@/usr/bin/python3 -I -B Scripts/pins.py write
 	@mkdir -p $(release_libraries)
 	@library=$$(clang -print-file-name=libstdc++.a); [[ ! -e $$library ]] || ln -sf "$$library" $(release_libraries)/
 	$(same_addresses) swift build $(release) --product vaultctl

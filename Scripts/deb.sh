@@ -4,12 +4,15 @@
 # read them.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
+# The same bytes under any settings of the caller.
+export LC_ALL=C
+unset TAR_OPTIONS GZIP DPKG_DEB_COMPRESSOR_TYPE DPKG_DEB_COMPRESSOR_LEVEL
 
 [[ $# == 2 ]] || { echo "usage: deb.sh VAULTCTL OUTPUT" >&2; exit 64; }
 program=$1 output=$2
 version=$("$program" --version | sed -n 's/^vaultctl \([0-9][^ ]*\).*/\1/p')
 [[ -n $version ]] || { echo "deb: $program does not say its version" >&2; exit 1; }
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 architecture=$(dpkg --print-architecture)
 work=$(mktemp -d)
@@ -31,10 +34,19 @@ install -D --mode=644 CHANGELOG.md "$documents/changelog"
     printf 'Files: *\nCopyright: %s\nLicense: Expat\n' "$(sed -n 's/^Copyright (c) //p' LICENSE)"
     sed '1,/^Copyright/d; /./,$!d; s/^$/./; s/^/ /' LICENSE
 } >"$documents/copyright"
-gzip -n -9 "$documents/changelog"
+# Besides the project's own code, the programs contain that of these packages.
+Scripts/licenses.sh .build-release "$documents/third-party-licenses.txt"
+gzip -n -9 "$documents/changelog" "$documents/third-party-licenses.txt"
 find "$root/usr/share/man" -type f -exec gzip -n -9 {} +
 chmod -R u=rwX,go=rX "$root"
 
+# Whatever else the programs needed would be missing in another system.
+for needed in $(readelf --dynamic "$root"/usr/bin/* "$root"/usr/libexec/tokenvault/* | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
+    case $needed in
+    libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | libsodium.so.23 | ld-linux-*) ;;
+    *) echo "deb: the programs need $needed, which the package does not depend on" >&2; exit 1 ;;
+    esac
+done
 printf 'Source: tokenvault\n\nPackage: tokenvault\nArchitecture: any\n' >"$work/debian/control"
 libraries=$(cd "$work" && dpkg-shlibdeps -O "$root"/usr/bin/* "$root"/usr/libexec/tokenvault/* | sed -n 's/^shlibs:Depends=//p')
 [[ $libraries == *libsodium* ]] || { echo "deb: the programs do not need libsodium: $libraries" >&2; exit 1; }
@@ -45,7 +57,7 @@ Package: tokenvault
 Version: $version
 Architecture: $architecture
 Maintainer: ${DEBFULLNAME:-The TokenVault authors} <${DEBEMAIL:-root@localhost}>
-Installed-Size: $(du --summarize --apparent-size --block-size=1024 "$root/usr" | cut -f1)
+Installed-Size: $(find "$root/usr" -type f -printf '%s\n' | awk '{ size += int(($1 + 1023) / 1024) } END { print size }')
 Depends: $libraries
 Recommends: libsecret-1-0
 Suggests: gnome-keyring, pinentry-curses
@@ -61,6 +73,8 @@ CONTROL
 chmod 644 "$root"/DEBIAN/*
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$output"
+# A package of an earlier version would be taken for this one.
+rm -f -- "$output"/tokenvault_*.deb
 package=$output/tokenvault_${version}_$architecture.deb
-dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
+dpkg-deb --root-owner-group -Zxz -z6 --build "$root" "$package" >/dev/null
 printf '%s\n' "$package"

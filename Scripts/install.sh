@@ -32,7 +32,8 @@ manual=()
 for page in "${pages[@]}"; do manual+=("$manuals/$page.1"); done
 # In a home directory, systemd reads units from another place.
 units=$prefix/lib/systemd/user
-[[ $2 != "${HOME:-}/.local" ]] || units=$prefix/share/systemd/user
+resolved() { realpath --canonicalize-missing --no-symlinks -- "$1"; }
+[[ $(resolved "$2") != "$(resolved "${HOME:-/}/.local")" ]] || units=$prefix/share/systemd/user
 socket=$units/tokenvault-agent.socket
 service=$units/tokenvault-agent.service
 declare -A completions=(
@@ -47,7 +48,9 @@ if [[ $1 == --remove ]]; then
     exit
 fi
 
-[[ -x $1 && -x $1-agent && -x $1-oauth && -x $1-benchmark ]] || { echo "install: $1 is not there: run make release first" >&2; exit 1; }
+for built in "$1" "$1-agent" "$1-oauth" "$1-benchmark"; do
+    [[ -x $built ]] || { echo "install: $built is missing: run make release first" >&2; exit 1; }
+done
 [[ -x /usr/bin/python3 ]] || { echo "install: there is no /usr/bin/python3, which makes the manual pages: install python3" >&2; exit 1; }
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT

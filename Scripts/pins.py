@@ -13,7 +13,10 @@ import tempfile
 
 def read_build(directory):
     """The packages that a build checked out, as SwiftPM's notes in its directory say."""
-    notes = json.loads(pathlib.Path(directory, "workspace-state.json").read_text(encoding="utf-8"))
+    try:
+        notes = json.loads(pathlib.Path(directory, "workspace-state.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        sys.exit(f"pins: nothing is built in {directory}: build it first")
     packages = {}
     for dependency in notes["object"]["dependencies"]:
         package, state = dependency["packageRef"], dependency["state"].get("checkoutState", {})

@@ -81,7 +81,13 @@ def system_libraries():
         for line in pathlib.Path("Scripts/tested-versions.txt").read_text(encoding="utf-8").splitlines()
         if line and not line.startswith("#")
     )
+    compiler = subprocess.run(["clang", "-print-file-name=libstdc++.a"], check=True, capture_output=True, text=True)
+    gcc = re.search(r"/gcc/[^/]+/([0-9.]+)/", os.path.realpath(compiler.stdout.strip()) + "/")
+    glibc = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
     return [
+        library("gcc-runtime", gcc[1] if gcc else "unknown", "GPL-3.0-with-GCC-exception", "required",
+                "libgcc, and libstdc++ where it is a static library, linked statically"),
+        library("glibc", glibc, "LGPL-2.1-or-later", "required", "linked dynamically"),
         library("libsecret", tested["libsecret"], "LGPL-2.1-or-later", "optional", "loaded for the desktop's keyring"),
         library("libsodium", tested["libsodium"], "ISC", "required", "linked dynamically"),
         library("swift", swift, "Apache-2.0", "required", "the runtime and standard library, linked statically"),

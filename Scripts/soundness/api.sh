@@ -5,11 +5,11 @@ set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.."
 
 # newest_release VERSION, of the tags on standard input: the newest of the same major and minor version.
-newest_release() { { grep -E "^${1%.*}\.[0-9]+$" || true; } | sort --version-sort | tail -n 1; }
+newest_release() { local pattern=${1%.*}; {  grep -E "^${pattern/./\\.}\.[0-9]+$" || true; } | sort --version-sort | tail -n 1; }
 breaking_changes() { swift package --disable-sandbox "$@" diagnose-api-breaking-changes "$release" 2>&1; }
 
 if [[ ${1:-} == --self-test ]]; then
-    [[ $(printf '%s\n' 0.1.9 0.1.10 0.2.0 1.1.0 v0.1.11 0.1.10-beta | newest_release 0.1.0) == 0.1.10 ]] \
+    [[ $(printf '%s\n' 0.1.9 0.1.10 0.2.0 1.1.0 v0.1.11 0x1.12 0.1.10-beta | newest_release 0.1.0) == 0.1.10 ]] \
         || { echo "the newest release is not found"; exit 1; }
     [[ -z $(printf '%s\n' 0.2.0 | newest_release 0.1.0) ]] || { echo "a release of another minor version counts"; exit 1; }
     directory=$(mktemp -d)

@@ -65,4 +65,5 @@ if [[ ${1:-} == --self-test ]]; then
 fi
 
 mapfile -t sources < <(git ls-files 'Sources/*.swift' 'Tests/*.swift')
+[[ ${#sources[@]} != 0 ]] || { echo "git lists no sources here"; exit 1; }
 check "${pages[@]}" "${sources[@]}"

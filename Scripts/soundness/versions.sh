@@ -10,7 +10,7 @@ compare() {
 }
 
 if [[ ${1:-} == --self-test ]]; then
-    /usr/bin/python3 -B Scripts/pins.py --self-test
+    /usr/bin/python3 -I -B Scripts/pins.py --self-test
     tested=$(mktemp)
     trap 'rm -f "$tested"' EXIT
     printf '# comment\none 1.2.3\npackage 1.0.0 abc https://example.com\n' >"$tested"
@@ -24,6 +24,6 @@ fi
 failed=0
 printf '%s\n' "glib $(pkg-config --modversion glib-2.0)" "libsecret $(pkg-config --modversion libsecret-1)" \
     "libsodium $(pkg-config --modversion libsodium)" | compare Scripts/tested-versions.txt || failed=1
-/usr/bin/python3 -B Scripts/pins.py check .build-all || failed=1
+/usr/bin/python3 -I -B Scripts/pins.py check .build-all || failed=1
 [[ $failed == 0 ]] || echo "when 'make test' passes with these, change Scripts/tested-versions.txt"
 exit $failed

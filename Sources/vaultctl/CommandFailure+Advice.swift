@@ -41,8 +41,8 @@ extension CommandFailure {
         case .locked: "run \"vaultctl unlock\", or give --passphrase-file or --key-file"
         case .wrongDevice: foreign
         case .notPermitted:
-            "run \"vaultctl unlock --passphrase-file …\", or see \"vaultctl slot list\"; only a passphrase opens "
-                + "when-passcode-set items"
+            "give --passphrase-file, or a key file whose slot opens everything (\"vaultctl slot list\"); only a passphrase "
+                + "opens when-passcode-set items"
         case .notFound:
             "\"vaultctl list\" shows the keys of the service (--service, else VAULTCTL_SERVICE, else \"default\"), and with "
                 + "--all-services all keys"

@@ -8,12 +8,24 @@ extension Session {
     func openUnlockedCopy(
         at path: FilePath, with known: UnlockMethod? = nil
     ) throws(CommandFailure) -> VaultCopy {
-        let configuration = try configuration
-        let copy = try calling { () throws(TokenStorageError) in
-            try VaultCopy.open(at: path, configuration: configuration)
-        }
+        let copy = try openCopy(at: path)
         try unlockTogether([copy], with: known)
         return copy
+    }
+
+    /// Returns the vault's file or a copy of it, locked.
+    private func openCopy(at path: FilePath) throws(CommandFailure) -> VaultCopy {
+        let (isVault, configuration) = (try vaultPath == path, try configuration)
+        do throws(TokenStorageError) {
+            return try VaultCopy.open(at: path, configuration: configuration)
+        } catch {
+            var failure = CommandFailure(error)
+            if error.code == .notAVault, !isVault {
+                failure.happened = "the copy is not a vault"
+                failure.advice = "check its path"
+            }
+            throw failure
+        }
     }
 
     /// Returns the vault's file and a copy of it, unlocked with the same method, or the copy with its own.
@@ -24,17 +36,7 @@ extension Session {
         let vault = try calling { () throws(TokenStorageError) in
             try VaultCopy.open(at: path, configuration: configuration)
         }
-        let copy: VaultCopy
-        do throws(TokenStorageError) {
-            copy = try VaultCopy.open(at: other, configuration: configuration)
-        } catch {
-            var failure = CommandFailure(error)
-            if error.code == .notAVault {
-                failure.happened = "the copy is not a vault"
-                failure.advice = "check its path"
-            }
-            throw failure
-        }
+        let copy = try openCopy(at: other)
         guard vault.identifier == copy.identifier else {
             throw CommandFailure(
                 TokenStorageError(

@@ -1,5 +1,7 @@
+import SystemPackage
 import TestLanes
 import Testing
+import TokenVaultPlatform
 
 @testable import vaultctl
 
@@ -50,6 +52,22 @@ import Testing
         #expect(try home.run("lock").status == 0)
         #expect(try home.run("retrieve", "access_log").output == "fake")
         #expect(try offers("vaultctl retrieve ") == [])
+    }
+
+    /// The completion script of bash expands each offer as a word of a command.
+    @Test func namesAreOfferedAsTheyAre() throws {
+        let names = [
+            "$(touch pwned)", "$HOME", "`touch pwned`", "a:b", "back\\slash", "caf\u{e9}", "it's",
+            "with space", "{a,b}", "~",
+        ]
+        for name in names + ["two\nlines", "turned\u{202e}"] { try store(name) }
+        #expect(
+            try home.run(["store", "--key-file", home.keyFile, "--", "-dash"], input: "fake").status == 0)
+        let offered = try offers("vaultctl retrieve --key-file \(home.keyFile) ")
+        #expect(offered == names.sorted())
+        #expect(try !SmallFile.exists(FilePath("pwned")))
+        #expect(NameCompletion.escaped("a:b\\c d", for: "zsh") == "a\\:b\\\\c d")
+        #expect(NameCompletion.escaped("a:b\\c d", for: "fish") == "a:b\\c d")
     }
 
     @Test func aKeyFileOpensTheVaultForNamesAndWritesNothing() throws {

@@ -97,7 +97,7 @@ import VaultAgent
         #expect(unlock.error.contains("\"vaultctl unlock --passphrase-file …\""), "\(unlock.error)")
         let shut = try home.run("retrieve", "shut")
         #expect(
-            shut.status == 5 && shut.error.contains("\"vaultctl unlock --passphrase-file …\""),
+            shut.status == 5 && shut.error.contains("give --passphrase-file, or a key file"),
             "\(shut.error)")
         let json = try home.run("status", "--json").output
         #expect(

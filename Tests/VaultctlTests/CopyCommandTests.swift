@@ -139,7 +139,7 @@ import Testing
         for arguments in [["compact"], ["restore", "\(sandbox.home)/backup", "--yes"], ["adopt", "--yes"]] {
             let refused = try sandbox.run(arguments: arguments)
             expectOneLine(refused, status: 9)
-            #expect(refused.error.contains("find / -xdev -samefile \(vault)"), "\(refused.error)")
+            #expect(refused.error.contains("-xdev -samefile \(vault)"), "\(refused.error)")
         }
         #expect(try sandbox.run("retrieve", "k").text == "second")
         _ = try sandbox.shell("rm other")

@@ -139,7 +139,8 @@ extension TokenStorageError.Reason {
             ReasonText(
                 "the vault file has \(count == 1 ? "another hard link" : "\(count) other hard links"), which would keep the old file",
                 advice:
-                    "find the other names: find / -xdev -samefile \(FilePath(path).shellWord); remove them, "
+                    "find the other names: find \"$(stat --format=%m \(FilePath(path).shellWord))\" -xdev -samefile "
+                    + "\(FilePath(path).shellWord); remove them, "
                     + "or replace them by copies, and try again")
         case .readOnly(let obstacle): obstacle.text
 
@@ -190,7 +191,7 @@ extension TokenStorageError.Reason {
         case .itemsBoundToDevice(let count):
             ReasonText(
                 "\(count) items may not leave this device",
-                advice: "give them a portable policy, or export without all-or-nothing")
+                advice: "give them a portable policy, or allow them to stay behind")
         case .differingValues(let count?):
             ReasonText(
                 "keys that have another value here: \(count)",
@@ -198,7 +199,7 @@ extension TokenStorageError.Reason {
         case .differingValues(nil):
             ReasonText(
                 "a key has another value here",
-                advice: "nothing of this commit was imported; choose whether to skip or replace such keys")
+                advice: "choose whether to skip or replace such keys")
         case .policyUnsupported(let alternative): alternative.text
         case .keptValues(let most): ReasonText("a vault keeps 0 to \(most) values")
         case .keyLeftInKeyring(let isForgotten, let cause):

@@ -61,7 +61,7 @@ extension TokenStorageError.Code {
         case .encodingFailed, .decodingFailed: "check the type that was stored"
         case .conflict: "read it again before you write"
         case .notFound: "list the keys to see what is there"
-        case .alreadyExists: "choose another name, or delete the old one first"
+        case .alreadyExists: "choose another key, or first delete the item that has it"
         case .locked: "unlock and try again"
         case .wrongPassphrase: "check the passphrase or key file and try again"
         case .notPermitted: "unlock with a passphrase"

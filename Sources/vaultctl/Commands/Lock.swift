@@ -10,7 +10,7 @@ struct Lock: VaultCommand {
             abstract: "Lock the vault in the agent, at once.",
             description: """
                 Items of the after-first-unlock policies stay readable until the agent ends. A vault without such items is \
-                closed, so that its file system can be unmounted. If nothing was unlocked, the command succeeds and says so.
+                closed, so that its file system can be unmounted. If no agent holds the vault, the command succeeds and says so.
 
                 The command looks for agents in XDG_RUNTIME_DIR, in /run/user/UID with the directories of snaps in it, and in \
                 /tmp. If XDG_RUNTIME_DIR is not below /run/user, the command looks only in XDG_RUNTIME_DIR.

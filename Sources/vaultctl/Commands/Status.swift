@@ -13,8 +13,8 @@ struct Status: VaultCommand {
                 The command never prompts. With an unlock method, the command unlocks the vault and prints more. That includes the number \
                 of items, what compaction would free, the slot that opened the vault, and whether an older copy would be noticed.
 
-                With --quiet, the exit status is the answer. A vault counts as locked if only items of the after-first-unlock \
-                policies are readable. If no agent holds the vault, an unlock method in an option or variable unlocks it first.
+                With --quiet, the exit status is the answer. A vault that was locked again counts as locked, although its after-first-unlock items are readable. \
+                A vault that a slot of limited scope unlocked counts as unlocked. If no agent holds the vault, an unlock method in an option or variable unlocks it first.
                 """,
             examples: [
                 "vaultctl status",
@@ -126,7 +126,8 @@ struct Status: VaultCommand {
         let items: Int?
         var agent: AgentVaultStatus?
 
-        /// The exit status for `--quiet` in scripts. A vault that is only partly unlocked counts as locked.
+        /// The exit status for `--quiet` in scripts. A vault that was locked again counts as locked. One that a slot of limited
+        /// scope unlocked counts as unlocked.
         var exitStatus: ExitStatus {
             switch state {
             case "unlocked": .done

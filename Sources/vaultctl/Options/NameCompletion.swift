@@ -16,13 +16,14 @@ enum NameCompletion {
     static let keys = CompletionKind.custom { words, _, _ in
         let line = CommandWords(words)
         guard let service = try? Settings.service(line.service) else { return [] }
-        return names(of: service, "", line).map { $0.name }
+        return offers(names(of: service, "", line).map { $0.name })
     }
 
     /// Completes with the profiles that `vaultctl login` made.
     static let profiles = CompletionKind.custom { words, _, _ in
-        names(of: ProfileStore.service, ProfileStore.profiles, CommandWords(words)).map(
-            ProfileStore.name(of:))
+        offers(
+            names(of: ProfileStore.service, ProfileStore.profiles, CommandWords(words)).map(
+                ProfileStore.name(of:)))
     }
 
     /// How long a shell may wait for completions.
@@ -33,10 +34,40 @@ enum NameCompletion {
             let listing = try? storage.list(TokenQuery(prefix: prefix)),
             (try? storage.lockState()) == .unlocked
         else { return [] }
-        // The shell reads one name a line.
-        return listing.items.map(\.key).filter { key in
-            key.name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        return listing.items.map(\.key)
+    }
+
+    /// Returns the names that can be completed, as the requesting shell expects them. A shell reads one name a line, and
+    /// would take a name that begins with a dash for an option.
+    private static func offers(_ names: [String]) -> [String] {
+        let shell = CompletionShell.requesting?.rawValue
+
+        return names.filter { name in
+            !name.hasPrefix("-")
+                && name.unicodeScalars.allSatisfy { !hidden.contains($0.properties.generalCategory) }
+        }.map { escaped($0, for: shell) }
+    }
+
+    /// Characters that end a line, control the terminal or are not shown.
+    private static let hidden: [Unicode.GeneralCategory] = [
+        .control, .format, .lineSeparator, .paragraphSeparator,
+    ]
+
+    /// Returns `name` so that the completion script of `shell` offers it unchanged. The script of bash expands each name
+    /// as a word of a command, with commands and variables in it. That of zsh takes a colon for the end of a name.
+    static func escaped(_ name: String, for shell: String?) -> String {
+        let isSpecial: (UInt8) -> Bool
+        switch shell {
+        case "bash": isSpecial = { $0 < 0x80 && !isLetterOrDigit($0) && !"_./+@%-".utf8.contains($0) }
+        case "zsh": isSpecial = { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: ":") }
+        default: return name
         }
+        return String(
+            decoding: name.utf8.flatMap { isSpecial($0) ? [UInt8(ascii: "\\"), $0] : [$0] }, as: UTF8.self)
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
     }
 
     /// Returns the storage of `service` when it can be opened without a prompt; `nil` for none.
@@ -50,8 +81,8 @@ enum NameCompletion {
         location.timeout = timeout
         let session = try Session(console, location, line.unlock)
         switch session.backend {
-        case .memory: return nil
-        case .secretService: return session.keyring(mayAsk: false).storage(service: service).blocking
+        // A call to the keyring's service would start it.
+        case .memory, .secretService: return nil
         case .file: break
         }
         if let agent = try session.agentVault() { return agent.storage(service: service) }
