@@ -33,9 +33,9 @@ packed_relocations := $(if $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '$
 # cannot be a dependency.
 hardening := --disable-local-rpath -Xlinker -z -Xlinker now -Xcc -fstack-protector-strong \
 	$(if $(filter x86_64,$(shell uname -m)),-Xcc -fcf-protection)
-# The programs are the same bytes wherever they are built: of the same packages, without the name of a directory, and without a
+# Nothing in the programs depends on the directory that they are built in: the same packages, no name of a directory, and no
 # build ID. `install` would strip the debug information anyway. The compiler's choice of registers depends on the addresses
-# of its own data, so that each run is a little different unless the kernel gives every run the same addresses.
+# of its own data. The same addresses in each run make the programs equal in most builds, but not yet in all.
 same_addresses := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 reproducible_flags := -debug-info-format none -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	-Xlinker --build-id=none
@@ -134,12 +134,12 @@ install: release ## Install vaultctl, its programs, units, completions and manua
 uninstall: ## Remove what `install` installed
 	@DESTDIR='$(DESTDIR)' Scripts/install.sh --remove '$(PREFIX)'
 
-dist: release ## Write a release's archives, bill of materials and checksums into .build-release/dist; the same bytes in any directory
+dist: release ## Write a release's archives, bill of materials and checksums into .build-release/dist
 	@Scripts/setup --dist
 	@Scripts/dist.sh $(vaultctl) .build-release/dist
 
 reproducible: release ## Build all programs in a second directory and compare them byte for byte
-	@PROGRAMS='vaultctl vaultctl-agent vaultctl-oauth vaultctl-benchmark' Scripts/soundness/reproducible.sh
+	@PROGRAMS='vaultctl vaultctl-agent vaultctl-oauth vaultctl-benchmark' Scripts/reproducible.sh
 
 deb: release ## Build a Debian package into .build-release/deb
 	@Scripts/setup --dist

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # dist.sh VAULTCTL OUTPUT: writes what a release consists of into the directory OUTPUT: the sources with the pins of their
-# dependencies, the installed programs, a bill of materials (CycloneDX) and checksums. The same commit gives the same bytes.
+# dependencies, the installed programs, a bill of materials (CycloneDX) and checksums. The same programs and the
+# same commit give the same bytes.
 set -euo pipefail
 cd "${BASH_SOURCE[0]%/*}/.."
 # The same bytes under any settings of the caller.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The programs are the same bytes when they are built in another directory. Builds vaultctl and the agent a second time, which
-# takes minutes; PROGRAMS='vaultctl vaultctl-agent vaultctl-oauth vaultctl-benchmark' compares all four.
+# Compares the programs byte for byte with those of a build in another directory. That takes minutes. PROGRAMS='vaultctl
+# vaultctl-agent vaultctl-oauth vaultctl-benchmark' compares all four. The check fails now and then: a few functions use other
+# registers, because the order of the compiler's work still depends on the addresses of its data.
 set -euo pipefail
-cd "${BASH_SOURCE[0]%/*}/../.."
+cd "${BASH_SOURCE[0]%/*}/.."
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
