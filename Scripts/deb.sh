@@ -43,7 +43,7 @@ chmod -R u=rwX,go=rX "$root"
 # Whatever else the programs needed would be missing in another system.
 for needed in $(readelf --dynamic "$root"/usr/bin/* "$root"/usr/libexec/tokenvault/* | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
     case $needed in
-    libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | libsodium.so.23 | ld-linux-*) ;;
+    libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | libsodium.so.23 | libz.so.1 | ld-linux-*) ;;
     *) echo "deb: the programs need $needed, which the package does not depend on" >&2; exit 1 ;;
     esac
 done
