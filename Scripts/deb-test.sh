@@ -27,7 +27,7 @@ mount -t proc proc "$root/proc" 2>/dev/null || fail "no /proc can be mounted the
 files() { (cd "$root" && find . -path ./proc -prune -o -path ./tmp -prune -o -path ./root -prune -o \
     -path './var/lib/dpkg' -prune -o -path './var/cache' -prune -o -path './var/log' -prune -o -path ./var/lib/apt -prune -o -print | sort); }
 
-inside apt-get install --yes --no-install-recommends man-db bash-completion >/dev/null 2>&1 || fail "the programs that look at the package could not be installed"
+inside apt-get install --yes --no-install-recommends bash-completion ca-certificates man-db >/dev/null 2>&1 || fail "the programs that look at the package could not be installed"
 # What the package needs is there before: the difference is its own.
 inside apt-get install --yes --no-install-recommends libsodium23 >/dev/null
 files >"$root/tmp/before"

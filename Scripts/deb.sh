@@ -59,7 +59,7 @@ Architecture: $architecture
 Maintainer: ${DEBFULLNAME:-The TokenVault authors} <${DEBEMAIL:-root@localhost}>
 Installed-Size: $(find "$root/usr" -type f -printf '%s\n' | awk '{ size += int(($1 + 1023) / 1024) } END { print size }')
 Depends: $libraries
-Recommends: libsecret-1-0
+Recommends: ca-certificates, libsecret-1-0
 Suggests: gnome-keyring, pinentry-curses
 Section: utils
 Priority: optional
