@@ -45,7 +45,10 @@ def write(tested, resolved):
         }
         for name, (version, revision, location) in sorted(tested.items())
     ]
-    resolved.write_text(json.dumps({"pins": pins, "version": 3}, indent=2) + "\n", encoding="utf-8")
+    # Another build may read the file meanwhile.
+    new = resolved.with_name(resolved.name + ".new")
+    new.write_text(json.dumps({"pins": pins, "version": 3}, indent=2) + "\n", encoding="utf-8")
+    new.replace(resolved)
 
 
 def differences(tested, built):
