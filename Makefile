@@ -139,6 +139,7 @@ dist: release ## Write a release's archives, bill of materials and checksums int
 	@Scripts/dist.sh $(vaultctl) .build-release/dist
 
 reproducible: release ## Build all programs in a second directory and compare them byte for byte
+	@Scripts/reproducible.sh --self-test
 	@PROGRAMS='vaultctl vaultctl-agent vaultctl-oauth vaultctl-benchmark' Scripts/reproducible.sh
 
 deb: release ## Build a Debian package into .build-release/deb

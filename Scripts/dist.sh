@@ -29,9 +29,9 @@ trap 'rm -rf "$work"' EXIT
 /usr/bin/python3 -I -B Scripts/pins.py write
 git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix="$name/" --add-file=Package.resolved HEAD | gzip -n -9 >"$output/$name.tar.gz"
 
-DESTDIR=$work/root Scripts/install.sh "$program" /usr/local >/dev/null
-mkdir -p "$work/$programs"
-cp -r "$work/root/usr/local/." "$work/$programs/"
+prefix=/usr/local
+DESTDIR=$work/installed Scripts/install.sh "$program" "$prefix" >/dev/null
+mv "$work/installed$prefix" "$work/$programs"
 install -D --mode=644 --target-directory="$work/$programs/share/doc/tokenvault" LICENSE README.md CHANGELOG.md SECURITY.md
 Scripts/licenses.sh .build-release "$work/$programs/share/doc/tokenvault/third-party-licenses.txt"
 tar --create --format=gnu --directory="$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \

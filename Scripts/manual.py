@@ -309,6 +309,16 @@ def mentioned(root, command):
     return sorted(pages - {command.page} | {root.page})
 
 
+def tagged(title, entries):
+    """A section with a list of names and their texts; nothing for an empty list."""
+    if entries:
+        yield from [f".Sh {title}", ".Bl -tag -width Ds"]
+        for name, text in entries:
+            yield f".It {name}"
+            yield from text_lines(text)
+        yield ".El"
+
+
 def page(root, command, date):
     """The lines of the page of a command."""
     own = [option for option in command.options if not option.is_shared]
@@ -332,18 +342,9 @@ def page(root, command, date):
     for paragraph in command.paragraphs:
         yield ".Pp"
         yield from paragraph_lines(paragraph)
-    if command.commands:
-        yield from [".Sh SUBCOMMANDS", ".Bl -tag -width Ds"]
-        for below in command.commands:
-            yield f".It Xr {below.page} 1"
-            yield from text_lines(below.abstract)
-        yield ".El"
-    if command.arguments:
-        yield from [".Sh ARGUMENTS", ".Bl -tag -width Ds"]
-        for argument in command.arguments:
-            yield f".It Ar {escaped(argument.value)}"
-            yield from text_lines(argument.text)
-        yield ".El"
+        yield from tagged("SUBCOMMANDS", [(f"Xr {below.page} 1", below.abstract) for below in command.commands])
+    yield from tagged("ARGUMENTS", [(f"Ar {escaped(argument.value)}", argument.text) for argument in command.arguments])
+
     yield ".Sh OPTIONS"
     untitled = [option for option in own if not option.section]
     if untitled:

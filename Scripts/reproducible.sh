@@ -34,6 +34,7 @@ read -r -a programs <<<"${PROGRAMS:-vaultctl vaultctl-agent}"
 other=$directory/another/place/of/its/own
 mkdir -p "$other"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --target-directory="$other"
+# The programs that sign in and measure have stamps of their own.
 target=.build-release/release/vaultctl.stamp
 [[ ${#programs[@]} == 2 ]] || target=release
 make --no-print-directory -C "$other" "$target" >"$directory/log" 2>&1 || { tail -n 20 "$directory/log"; exit 1; }

@@ -12,25 +12,25 @@ if [[ ${1:-} == --self-test ]]; then
     directory=$(mktemp -d)
     trap 'rm -rf "$directory"' EXIT
     plant() {
-        rm -rf "$directory/root"
-        mkdir "$directory/root"
-        cp --parents Package.swift Scripts/draw-architecture.py "${pictures[@]}" "$directory/root"
+        rm -rf "$directory/copy"
+        mkdir "$directory/copy"
+        cp --parents Package.swift Scripts/draw-architecture.py "${pictures[@]}" "$directory/copy"
     }
     plant
-    check "$directory/root" || { echo "the committed pictures are refused"; exit 1; }
+    check "$directory/copy" || { echo "the committed pictures are refused"; exit 1; }
     for picture in "${pictures[@]}"; do
         plant
-        printf '\n' >>"$directory/root/$picture"
-        if check "$directory/root" 2>/dev/null; then echo "a changed picture passes: $picture"; exit 1; fi
-        rm "$directory/root/$picture"
-        if check "$directory/root" 2>/dev/null; then echo "a missing picture passes: $picture"; exit 1; fi
+        printf '\n' >>"$directory/copy/$picture"
+        if check "$directory/copy" 2>/dev/null; then echo "a changed picture passes: $picture"; exit 1; fi
+        rm "$directory/copy/$picture"
+        if check "$directory/copy" 2>/dev/null; then echo "a missing picture passes: $picture"; exit 1; fi
     done
     plant
-    sed -i 's/TokenVaultDesktop/TokenVaultKeyring/' "$directory/root/Package.swift"
-    if check "$directory/root" 2>/dev/null; then echo "a module of another name passes"; exit 1; fi
+    sed -i 's/TokenVaultDesktop/TokenVaultKeyring/' "$directory/copy/Package.swift"
+    if check "$directory/copy" 2>/dev/null; then echo "a module of another name passes"; exit 1; fi
     plant
-    sed -i '0,/\.library(name: "VaultAgent"/s//.library(name: "VaultOther", targets: []),\n&/' "$directory/root/Package.swift"
-    if check "$directory/root" 2>/dev/null; then echo "a product that no picture names passes"; exit 1; fi
+    sed -i '0,/\.library(name: "VaultAgent"/s//.library(name: "VaultOther", targets: []),\n&/' "$directory/copy/Package.swift"
+    if check "$directory/copy" 2>/dev/null; then echo "a product that no picture names passes"; exit 1; fi
     exit
 fi
 

@@ -30,6 +30,14 @@ import TokenVaultPlatform
         return outcome.output.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("-") }.sorted()
     }
 
+    /// Returns each file below the home with its size and the time of its last change.
+    private func files() throws -> [String] {
+        let found = try Program.capture(
+            "/usr/bin/find", [home.path, "-printf", "%p %s %T@\\n"], environment: ["PATH=/usr/bin"])
+        try #require(found.status == 0, "\(found.error)")
+        return found.output.split(separator: "\n").map(String.init).sorted()
+    }
+
     private func store(_ key: String, _ options: String...) throws {
         try #require(
             try home.run(["store", key, "--key-file", home.keyFile] + options, input: "fake").status == 0)
@@ -56,8 +64,9 @@ import TokenVaultPlatform
 
     /// The completion script of bash expands each offer as a word of a command.
     @Test func namesAreOfferedAsTheyAre() throws {
+        let planted = "\(home.path)/planted"
         let names = [
-            "$(touch pwned)", "$HOME", "`touch pwned`", "a:b", "back\\slash", "caf\u{e9}", "it's",
+            "$(touch \(planted))", "$HOME", "`touch \(planted)`", "a:b", "back\\slash", "caf\u{e9}", "it's",
             "with space", "{a,b}", "~",
         ]
         for name in names + ["two\nlines", "turned\u{202e}"] { try store(name) }
@@ -65,14 +74,21 @@ import TokenVaultPlatform
             try home.run(["store", "--key-file", home.keyFile, "--", "-dash"], input: "fake").status == 0)
         let offered = try offers("vaultctl retrieve --key-file \(home.keyFile) ")
         #expect(offered == names.sorted())
-        #expect(try !SmallFile.exists(FilePath("pwned")))
+        #expect(try !SmallFile.exists(FilePath(planted)))
+        // As the program gives them, before the helper above leaves out what begins with a dash.
+        let raw = try home.run(
+            "---completion", "retrieve", "--", "positional@0", "4", "0", "vaultctl", "retrieve", "--key-file",
+            home.keyFile, "")
+        #expect(
+            raw.status == 0 && raw.output == names.sorted().joined(separator: "\n") + "\n", "\(raw.error)")
         #expect(NameCompletion.escaped("a:b\\c d", for: "zsh") == "a\\:b\\\\c d")
         #expect(NameCompletion.escaped("a:b\\c d", for: "fish") == "a:b\\c d")
     }
 
     @Test func aKeyFileOpensTheVaultForNamesAndWritesNothing() throws {
         try store("access_token")
-        let before = try home.run("status", "--json", "--key-file", home.keyFile).output
+        let before = try files()
+
         #expect(try offers("vaultctl retrieve --key-file \(home.keyFile) ") == ["access_token"])
         #expect(
             try offers("vaultctl retrieve ", with: ["VAULTCTL_KEY_FILE=\(home.keyFile)"]) == ["access_token"])
@@ -80,9 +96,9 @@ import TokenVaultPlatform
         #expect(
             try offers("vaultctl retrieve --vault \(home.path)/missing --key-file \(home.keyFile) ") == [])
         #expect(try offers("vaultctl retrieve --passphrase-file \(home.keyFile) ") == [])
-        #expect(try home.run("status", "--json", "--key-file", home.keyFile).output == before)
-        // No agent was started.
-        #expect(before.contains(#""agent":false"#))
+        // An agent would have a socket here.
+        #expect(try files() == before)
+
     }
 
     @Test func wordsAreReadAsTheShellReadsThem() {

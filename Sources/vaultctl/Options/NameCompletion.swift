@@ -41,7 +41,6 @@ enum NameCompletion {
     /// would take a name that begins with a dash for an option.
     private static func offers(_ names: [String]) -> [String] {
         let shell = CompletionShell.requesting?.rawValue
-
         return names.filter { name in
             !name.hasPrefix("-")
                 && name.unicodeScalars.allSatisfy { !hidden.contains($0.properties.generalCategory) }
@@ -56,18 +55,11 @@ enum NameCompletion {
     /// Returns `name` so that the completion script of `shell` offers it unchanged. The script of bash expands each name
     /// as a word of a command, with commands and variables in it. That of zsh takes a colon for the end of a name.
     static func escaped(_ name: String, for shell: String?) -> String {
-        let isSpecial: (UInt8) -> Bool
         switch shell {
-        case "bash": isSpecial = { $0 < 0x80 && !isLetterOrDigit($0) && !"_./+@%-".utf8.contains($0) }
-        case "zsh": isSpecial = { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: ":") }
-        default: return name
+        case "bash": name.shellWord
+        case "zsh": name.replacing("\\", with: "\\\\").replacing(":", with: "\\:")
+        default: name
         }
-        return String(
-            decoding: name.utf8.flatMap { isSpecial($0) ? [UInt8(ascii: "\\"), $0] : [$0] }, as: UTF8.self)
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
     }
 
     /// Returns the storage of `service` when it can be opened without a prompt; `nil` for none.

@@ -89,15 +89,7 @@ extension CommandFailure {
 
     /// Returns the command that signs in at an existing profile, quoted for a shell.
     static func signingIn(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20)
-                || "._@%+=:,/-".utf8.contains(byte)
-        }
-        let word =
-            isPlain
-            ? name
-            : "'\(name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'"
-        return "\"vaultctl login \(name.hasPrefix("-") ? "-- " : "")\(word)\""
+        "\"vaultctl login \(name.hasPrefix("-") ? "-- " : "")\(name.shellWord)\""
     }
 }
 
